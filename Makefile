@@ -1,0 +1,59 @@
+# Two commands matter: `make demo` and `make test`. Both need Python 3.11 or newer, make and a
+# package index, nothing else; the environment in .venv is made on the way.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+PATHS  := src tests
+
+# One compute thread a test process: two processes with two threads each would fight for the cores.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test test-fast pytest-fast pytest-slow lint types layers format clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## the environment in .venv, renewed when its requirements change
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "greffe needs Python 3.11 or newer, found $$($(PYTHON) --version); try make PYTHON=python3.12" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing greffe and its tools into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## the whole flow on a small text that the project makes itself
+	$(BIN)/greffe demo --out runs/demo
+
+test: lint types layers pytest-fast pytest-slow ## every check and every test
+
+test-fast: lint types layers pytest-fast ## every check, and the tests that take moments
+
+pytest-fast: $(STAMP)
+	$(PYTEST) -n 2 -m "not slow"
+
+# Slow tests measure time, memory or interruption: one at a time.
+pytest-slow: $(STAMP)
+	$(PYTEST) -m slow
+
+lint: $(STAMP) ## style and likely bugs
+	$(BIN)/ruff check $(PATHS)
+	$(BIN)/ruff format --check $(PATHS)
+
+types: $(STAMP) ## strict types
+	$(BIN)/mypy
+
+layers: $(STAMP) ## who may import whom
+	$(BIN)/lint-imports --no-cache
+
+format: $(STAMP) ## rewrite the code in the project's style
+	$(BIN)/ruff check --fix $(PATHS)
+	$(BIN)/ruff format $(PATHS)
+
+clean: ## remove the environment, caches and builds; runs/ stays
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find $(PATHS) \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +

@@ -1,0 +1,69 @@
+"""greffe: grow a small language model on your own text, graft a classifier onto it.
+
+Names are loaded when they are first used, so that `import greffe` and `greffe --help` are quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from greffe.api import Run, finetune, load, prepare, pretrain
+    from greffe.config import Recipe, load_recipe
+    from greffe.data.corpus import Corpus
+    from greffe.data.tables import Example
+    from greffe.data.text import ReadOptions
+    from greffe.data.tokenizer import Tokenizer
+    from greffe.errors import GreffeError
+    from greffe.evaluation.metrics import Evaluation
+    from greffe.inference.fill import Filling
+    from greffe.inference.predict import Prediction
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Corpus",
+    "Evaluation",
+    "Example",
+    "Filling",
+    "GreffeError",
+    "Prediction",
+    "ReadOptions",
+    "Recipe",
+    "Run",
+    "Tokenizer",
+    "finetune",
+    "load",
+    "load_recipe",
+    "prepare",
+    "pretrain",
+]
+
+_HOMES = {
+    "Corpus": "greffe.data.corpus",
+    "Evaluation": "greffe.evaluation.metrics",
+    "Example": "greffe.data.tables",
+    "Filling": "greffe.inference.fill",
+    "GreffeError": "greffe.errors",
+    "Prediction": "greffe.inference.predict",
+    "ReadOptions": "greffe.data.text",
+    "Recipe": "greffe.config",
+    "Run": "greffe.api",
+    "Tokenizer": "greffe.data.tokenizer",
+    "finetune": "greffe.api",
+    "load": "greffe.api",
+    "load_recipe": "greffe.config",
+    "prepare": "greffe.api",
+    "pretrain": "greffe.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'greffe' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,5 @@
+"""`python -m greffe`, and so `torchrun … -m greffe`, is the command."""
+
+from greffe.cli import main
+
+main()

@@ -1,0 +1,239 @@
+"""The public face in Python: the verbs as functions, and a run that predicts, generates and fills.
+
+Knows the stages and nothing of the command line; the command line calls the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Unpack
+
+from greffe.checkpoint import load_model, load_tokenizer
+from greffe.config import Recipe, TokenizerSpec
+from greffe.data.corpus import Corpus
+from greffe.data.text import ReadOptions
+from greffe.data.tokenizer import Tokenizer
+from greffe.errors import InputError, RecipeError
+from greffe.evaluation.evaluate import evaluate_classifier
+from greffe.evaluation.metrics import Evaluation
+from greffe.inference.fill import Filling
+from greffe.inference.fill import fill as fill_masks
+from greffe.inference.generate import Choices, generate_text, stream_text
+from greffe.inference.predict import LongTexts, Prediction
+from greffe.inference.predict import predict as predict_labels
+from greffe.model.model import Model
+from greffe.run import RunDirectory
+from greffe.stages import finetune as finetune_stage
+from greffe.stages import prepare as prepare_stage
+from greffe.stages import pretrain as pretrain_stage
+from greffe.stages.finetune import Examples, load_examples
+
+Inputs = str | Path | Sequence[str | Path]
+
+
+class Run(RunDirectory):
+    """One run on disk with its model, loaded when it is first needed."""
+
+    @cached_property
+    def model(self) -> Model:
+        """Base and heads with the run's weights."""
+        return load_model(self)
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer the weights were made for."""
+        return load_tokenizer(self)
+
+    @property
+    def labels(self) -> list[str]:
+        """The classes, in the order of the head's outputs; none for a language model."""
+        return self.manifest().labels
+
+    def predict(self, texts: Iterable[str], *, long: LongTexts = "windows") -> list[Prediction]:
+        """A label and probabilities for each text."""
+        if isinstance(texts, str):
+            raise InputError("predict takes several texts.", hint="run.predict([text])")
+        return list(self.stream_predictions(texts, long=long))
+
+    def stream_predictions(
+        self, texts: Iterable[str], *, long: LongTexts = "windows"
+    ) -> Iterator[Prediction]:
+        """The same, one after the other, for more texts than fit into memory."""
+        return predict_labels(
+            self.model,
+            self.tokenizer,
+            self.labels,
+            texts,
+            causal=self._reads_causally(),
+            long=long,
+        )
+
+    def evaluate(
+        self,
+        data: Examples,
+        *,
+        options: ReadOptions | None = None,
+        long: LongTexts = "windows",
+    ) -> Evaluation:
+        """Accuracy and more on labelled texts that the run never saw."""
+        examples = load_examples(data, options or ReadOptions())
+        return evaluate_classifier(
+            self.model,
+            self.tokenizer,
+            self.labels,
+            examples,
+            causal=self._reads_causally(),
+            long=long,
+        )
+
+    def generate(self, prompt: str = "", **choices: Unpack[Choices]) -> str:
+        """The prompt and its continuation."""
+        return generate_text(self.model, self.tokenizer, prompt, **choices)
+
+    def stream(self, prompt: str = "", **choices: Unpack[Choices]) -> Iterator[str]:
+        """The same, piece by piece as it is written."""
+        return stream_text(self.model, self.tokenizer, prompt, **choices)
+
+    def fill(self, text: str, *, top: int = 5) -> list[list[Filling]]:
+        """The most likely words for each `<mask>` in the text."""
+        return fill_masks(self.model, self.tokenizer, text, top=top)
+
+    def _reads_causally(self) -> bool:
+        return self.manifest().direction == "causal"
+
+
+def load(path: str | Path) -> Run:
+    """The run in a folder."""
+    return Run.open(path)
+
+
+def prepare(
+    inputs: Inputs,
+    out: str | Path,
+    *,
+    vocab: int = 16_000,
+    tokenizer_kind: str = "bpe",
+    tokenizer: str | Path | Tokenizer | None = None,
+    dictionary: str | Path | None = None,
+    valid: float = 0.01,
+    options: ReadOptions | None = None,
+    workers: int = 0,
+    seed: int = 0,
+    overwrite: bool = False,
+    resume: bool = False,
+) -> Corpus:
+    """Text → shards: tokenised on all cores, duplicates dropped, a part held out."""
+    return prepare_stage.prepare(
+        inputs,
+        out,
+        recipe_tokenizer=tokenizer_spec(tokenizer_kind, vocab),
+        tokenizer=tokenizer,
+        dictionary=dictionary,
+        valid=valid,
+        options=options,
+        workers=workers,
+        seed=seed,
+        overwrite=overwrite,
+        resume=resume,
+    )
+
+
+def pretrain(
+    corpus: Inputs,
+    out: str | Path,
+    *,
+    from_: str | Path | RunDirectory | None = None,
+    recipe: str | Path | Recipe | None = None,
+    objective: str | None = None,
+    budget: str | None = None,
+    seed: int | None = None,
+    changes: Sequence[str] = (),
+    tokenizer: str | Path | Tokenizer | None = None,
+    dictionary: str | Path | None = None,
+    options: ReadOptions | None = None,
+    valid: float = 0.01,
+    show_tensors: bool = False,
+    overwrite: bool = False,
+    resume: bool = False,
+) -> Run:
+    """Grow a base on a prepared corpus or on raw text; `from_` goes on from another run."""
+    return Run.open(
+        pretrain_stage.pretrain(
+            corpus,
+            out,
+            parent=_opened(from_),
+            recipe=recipe,
+            objective=objective,
+            budget=budget,
+            seed=seed,
+            changes=changes,
+            tokenizer=tokenizer,
+            dictionary=Path(dictionary) if dictionary else None,
+            options=options,
+            valid=valid,
+            show_tensors=show_tensors,
+            overwrite=overwrite,
+            resume=resume,
+        ).path
+    )
+
+
+def finetune(
+    base: str | Path | RunDirectory | None = None,
+    *,
+    data: Examples,
+    out: str | Path,
+    valid: Examples | None = None,
+    scratch: bool = False,
+    like: str | Path | RunDirectory | None = None,
+    recipe: str | Path | Recipe | None = None,
+    budget: str | None = None,
+    seed: int | None = None,
+    changes: Sequence[str] = (),
+    options: ReadOptions | None = None,
+    new_head: bool = False,
+    show_tensors: bool = False,
+    overwrite: bool = False,
+    resume: bool = False,
+) -> Run:
+    """Graft a classifier onto a base; `scratch=True`: fresh weights in the shape of `like`."""
+    if scratch and base is not None:
+        raise RecipeError(
+            "From a run and from scratch at once cannot be.",
+            expected="--from RUN, or --scratch --like RUN",
+            hint="for the same architecture with fresh weights: --scratch --like RUN",
+        )
+    if not scratch and base is None:
+        raise RecipeError(
+            "There is no base to fine-tune.",
+            expected="--from RUN, or --scratch with --like RUN or --recipe NAME",
+        )
+    return Run.open(
+        finetune_stage.finetune(
+            data,
+            out,
+            parent=_opened(base),
+            like=_opened(like),
+            recipe=recipe,
+            valid=valid,
+            budget=budget,
+            seed=seed,
+            changes=changes,
+            options=options,
+            new_head=new_head,
+            show_tensors=show_tensors,
+            overwrite=overwrite,
+            resume=resume,
+        ).path
+    )
+
+
+def tokenizer_spec(kind: str, vocab: int) -> TokenizerSpec:
+    """A checked tokenizer section."""
+    return Recipe().with_changes([f"tokenizer.kind={kind}", f"tokenizer.vocab={vocab}"]).tokenizer
+
+
+def _opened(run: str | Path | RunDirectory | None) -> RunDirectory | None:
+    return run if run is None or isinstance(run, RunDirectory) else RunDirectory.open(run)

@@ -1,0 +1,167 @@
+"""Verbs that make something: demo, prepare, pretrain, finetune."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from greffe.cli import options as o
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the demo's runs.")] = Path(
+        "runs/demo"
+    ),
+) -> None:
+    """The whole flow on a small text that greffe makes itself, in about two minutes."""
+    from greffe.demo import demo as run_demo
+
+    print(run_demo(out))
+
+
+def prepare(
+    inputs: Annotated[list[str], typer.Argument(help="Files, folders, globs, or hf:owner/name.")],
+    out: o.Out,
+    vocab: Annotated[int, typer.Option(help="Pieces of a newly trained tokenizer.")] = 16_000,
+    kind: Annotated[
+        o.TokenizerKind, typer.Option("--kind", help="How a tokenizer is trained.")
+    ] = o.TokenizerKind.bpe,
+    tokenizer: o.TokenizerPath = None,
+    dictionary: o.Dictionary = None,
+    valid: o.Valid = 0.01,
+    documents: o.Documents = o.DocumentUnit.line,
+    encoding: o.Encoding = "utf-8",
+    text_column: o.TextColumn = None,
+    workers: Annotated[int, typer.Option(help="Processes; 0: one a core.")] = 0,
+    overwrite: o.Overwrite = False,
+    resume: o.Resume = False,
+) -> None:
+    """Turn text into token shards: all cores, duplicates dropped, a part held out."""
+    from greffe import api
+
+    api.prepare(
+        inputs,
+        out,
+        vocab=vocab,
+        tokenizer_kind=kind.value,
+        tokenizer=tokenizer,
+        dictionary=dictionary,
+        valid=valid,
+        options=o.read_options(documents=documents, encoding=encoding, text_column=text_column),
+        workers=workers,
+        overwrite=overwrite,
+        resume=resume,
+    )
+
+
+def pretrain(
+    corpus: Annotated[
+        list[str],
+        typer.Argument(help="A prepared corpus, or raw text that is prepared on the way."),
+    ],
+    out: o.Out,
+    recipe: o.RecipeName = None,
+    objective: Annotated[
+        o.Objective | None, typer.Option(help="What is learnt; the recipe's own if not given.")
+    ] = None,
+    budget: o.Budget = None,
+    from_: Annotated[
+        Path | None, typer.Option("--from", help="Go on from this run's weights.")
+    ] = None,
+    seed: o.Seed = None,
+    changes: o.Set = None,
+    vocab: Annotated[
+        int | None, typer.Option(help="Pieces of a tokenizer trained for raw text.")
+    ] = None,
+    tokenizer: o.TokenizerPath = None,
+    dictionary: o.Dictionary = None,
+    valid: o.Valid = 0.01,
+    documents: o.Documents = o.DocumentUnit.line,
+    encoding: o.Encoding = "utf-8",
+    text_column: o.TextColumn = None,
+    show_tensors: Annotated[
+        bool, typer.Option("--show-tensors", help="With --from: what became of each tensor.")
+    ] = False,
+    overwrite: o.Overwrite = False,
+    resume: o.Resume = False,
+) -> None:
+    """Grow a base: a language model on your text."""
+    from greffe import api
+
+    vocabulary = [f"tokenizer.vocab={vocab}"] if vocab is not None else []
+    api.pretrain(
+        corpus,
+        out,
+        from_=from_,
+        recipe=recipe,
+        objective=objective.value if objective else None,
+        budget=budget,
+        seed=seed,
+        changes=[*vocabulary, *(changes or [])],
+        tokenizer=tokenizer,
+        dictionary=dictionary,
+        options=o.read_options(documents=documents, encoding=encoding, text_column=text_column),
+        valid=valid,
+        show_tensors=show_tensors,
+        overwrite=overwrite,
+        resume=resume,
+    )
+
+
+def finetune(
+    data: Annotated[
+        Path, typer.Option("--data", help="Labelled texts: .tsv .csv .jsonl .parquet.")
+    ],
+    out: o.Out,
+    from_: Annotated[
+        Path | None, typer.Option("--from", help="The run whose base is grafted.")
+    ] = None,
+    scratch: Annotated[
+        bool, typer.Option("--scratch", help="Fresh weights, to compare with.")
+    ] = False,
+    like: Annotated[
+        Path | None, typer.Option(help="With --scratch: take this run's architecture.")
+    ] = None,
+    recipe: o.RecipeName = None,
+    valid: Annotated[
+        Path | None, typer.Option("--valid", help="Labelled texts to look at after each epoch.")
+    ] = None,
+    budget: o.Budget = None,
+    seed: o.Seed = None,
+    changes: o.Set = None,
+    encoding: o.Encoding = "utf-8",
+    text_column: o.TextColumn = None,
+    label_column: o.LabelColumn = None,
+    new_head: Annotated[
+        bool, typer.Option("--new-head", help="A fresh head even if the parent knows these labels.")
+    ] = False,
+    show_tensors: Annotated[
+        bool, typer.Option("--show-tensors", help="What became of each of the parent's tensors.")
+    ] = False,
+    overwrite: o.Overwrite = False,
+    resume: o.Resume = False,
+) -> None:
+    """Graft a classifier onto a base and teach it your labels."""
+    from greffe import api
+
+    api.finetune(
+        from_,
+        data=data,
+        out=out,
+        valid=valid,
+        scratch=scratch,
+        like=like,
+        recipe=recipe,
+        budget=budget,
+        seed=seed,
+        changes=changes or [],
+        options=o.read_options(
+            encoding=encoding, text_column=text_column, label_column=label_column
+        ),
+        new_head=new_head,
+        show_tensors=show_tensors,
+        overwrite=overwrite,
+        resume=resume,
+    )

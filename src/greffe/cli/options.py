@@ -1,0 +1,99 @@
+"""Options that several verbs share, each with its help in one place."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from greffe.data.text import ReadOptions
+
+
+class DocumentUnit(StrEnum):
+    """What one document of a .txt file is."""
+
+    line = "line"
+    paragraph = "paragraph"
+    file = "file"
+
+
+class LongTexts(StrEnum):
+    """What happens to texts that are longer than the context."""
+
+    windows = "windows"
+    cut = "cut"
+
+
+class TokenizerKind(StrEnum):
+    """How a tokenizer is trained."""
+
+    bpe = "bpe"
+    unigram = "unigram"
+
+
+class Objective(StrEnum):
+    """What pretraining learns."""
+
+    causal = "causal"
+    masked = "masked"
+    next_sentence = "next_sentence"
+    hybrid = "hybrid"
+
+
+Out = Annotated[Path, typer.Option("--out", help="Folder to write to.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Start anew where --out already holds a run.")
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")]
+Budget = Annotated[
+    str | None,
+    typer.Option(help="How long: 20m, 1h30m, 2000steps, 3epochs, 50Mtokens."),
+]
+Seed = Annotated[int | None, typer.Option(help="Weights, order and corruption follow from it.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change any choice of the recipe: --set train.lr=3e-4. Repeatable."),
+]
+RecipeName = Annotated[
+    str | None, typer.Option("--recipe", help="lab, small, tiny, or a TOML file.")
+]
+Documents = Annotated[DocumentUnit, typer.Option(help="What one document of a .txt file is.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
+TextColumn = Annotated[str | None, typer.Option(help="Column that holds the text.")]
+LabelColumn = Annotated[str | None, typer.Option(help="Column that holds the label.")]
+TokenizerPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--tokenizer", help="Use this one: a run or corpus, tokenizer.json, SentencePiece .model."
+    ),
+]
+Dictionary = Annotated[
+    Path | None, typer.Option(help="fairseq dict.txt beside a SentencePiece .model.")
+]
+Valid = Annotated[float, typer.Option("--valid", help="Share of documents held out.")]
+Long = Annotated[
+    LongTexts,
+    typer.Option("--long", help="Texts longer than the context: read by windows, or cut."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def read_options(
+    *,
+    documents: DocumentUnit = DocumentUnit.line,
+    encoding: str = "utf-8",
+    text_column: str | None = None,
+    label_column: str | None = None,
+) -> ReadOptions:
+    """How files are read, from the flags."""
+    from greffe.data.text import ReadOptions
+
+    return ReadOptions(
+        documents=documents.value,
+        encoding=encoding,
+        text_column=text_column,
+        label_column=label_column,
+    )

@@ -1,0 +1,116 @@
+"""Tables for the terminal: what the verbs print. Knows values, not how they came about."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from greffe.evaluation.metrics import Evaluation
+from greffe.inference.fill import Filling
+from greffe.inference.predict import Prediction
+from greffe.model.parameters import Account
+from greffe.run import Manifest
+
+PIPED_WIDTH = 160
+SHOWN_CHARACTERS = 60
+
+
+def print_tables(tables: Iterable[Table]) -> None:
+    """Tables on standard output; piped, they are wide enough not to be folded."""
+    width = None if sys.stdout.isatty() else PIPED_WIDTH
+    console = Console(width=width, highlight=False)
+    for table in tables:
+        console.print(table)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number == 0 else "right")
+    return table
+
+
+def account_table(account: Account, name: str) -> Table:
+    """Parameters block by block, closed form beside the real count."""
+    table = _table(f"Parameters of {name}", "block", "formula", "by formula", "counted")
+    emphasised = {"base", *(row.block for row in account.totals.values())}
+    for row in account.rows:
+        style = "bold" if row.block in emphasised else None
+        table.add_row(row.block, row.formula, f"{row.closed:,}", f"{row.counted:,}", style=style)
+        if row.block in ("final norm", *emphasised):
+            table.add_section()
+    return table
+
+
+def run_tables(path: str, manifest: Manifest) -> list[Table]:
+    """What a run is, where it came from, how it ended."""
+    table = _table(f"Run {path}", "", "")
+    table.columns[1].justify = "left"
+    lineage = manifest.lineage
+    table.add_row("kind", manifest.kind)
+    table.add_row("status", manifest.status)
+    if manifest.labels:
+        table.add_row("labels", ", ".join(manifest.labels))
+    table.add_row("reads", manifest.direction or " and ".join(manifest.directions))
+    table.add_row("grown from", lineage.parent or "nothing: fresh weights")
+    table.add_row("initial base", lineage.initial_base[:12])
+    table.add_row("tokenizer", f"{manifest.vocab:,} pieces, {lineage.tokenizer[:12]}")
+    for name, digest in lineage.data.items():
+        table.add_row(f"data: {name}", digest[:12])
+    table.add_row("command", " ".join(lineage.command))
+    table.add_row("made", f"{lineage.created}, {lineage.threads} threads")
+    for name, value in manifest.result.items():
+        shown = f"{value:,.4f}" if isinstance(value, float) else f"{value}"
+        table.add_row(name.replace("_", " "), shown)
+    return [table]
+
+
+def evaluation_tables(evaluation: Evaluation) -> list[Table]:
+    """Scores a class, and which class was taken for which."""
+    scores = _table("By class", "label", "precision", "recall", "F1", "texts")
+    for score in evaluation.per_class:
+        scores.add_row(
+            score.label,
+            f"{score.precision:.3f}",
+            f"{score.recall:.3f}",
+            f"{score.f1:.3f}",
+            f"{score.support:,}",
+        )
+    confusion = _table("Confusion: true class ↓, predicted class →", "", *evaluation.labels)
+    for label, row in zip(evaluation.labels, evaluation.confusion, strict=True):
+        confusion.add_row(label, *(f"{count:,}" for count in row))
+    return [scores, confusion]
+
+
+def prediction_table(predictions: Sequence[Prediction], texts: Sequence[str]) -> Table:
+    """Each text beside its label."""
+    labels = list(predictions[0].probabilities) if predictions else []
+    table = _table("", "label", "text", *labels)
+    table.title = None
+    table.columns[1].justify = "left"
+    for prediction, text in zip(predictions, texts, strict=True):
+        shares = (f"{share:.1%}" for share in prediction.probabilities.values())
+        table.add_row(prediction.label, _short(text), *shares)
+    return table
+
+
+def fill_tables(gaps: Sequence[Sequence[Filling]]) -> list[Table]:
+    """The likeliest words of each gap."""
+    tables = []
+    for number, gap in enumerate(gaps, start=1):
+        table = _table(f"<mask> {number}" if len(gaps) > 1 else "", "word", "probability", "text")
+        table.title = table.title or None
+        table.columns[2].justify = "left"
+        for filling in gap:
+            table.add_row(filling.word, f"{filling.probability:.1%}", _short(filling.text))
+        tables.append(table)
+    return tables
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN_CHARACTERS else line[: SHOWN_CHARACTERS - 1] + "…"

@@ -1,0 +1,88 @@
+"""The verb that shows: parameters block by block, the square mask, the positional encoding."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from greffe.cli import options as o
+from greffe.progress import notice
+
+if TYPE_CHECKING:
+    from greffe.config import HeadSpec, Recipe
+    from greffe.run import Manifest
+
+DRAWINGS = ("mask", "positions")
+
+
+def show(
+    target: Annotated[
+        str, typer.Argument(metavar="RUN|RECIPE|mask|positions", help="What to show.")
+    ],
+    of: Annotated[
+        str, typer.Argument(metavar="[RUN|RECIPE]", help="With mask and positions: of what.")
+    ] = "lab",
+    as_json: o.Json = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="With mask and positions: a .png or .svg file.")
+    ] = None,
+    size: Annotated[int, typer.Option(help="With mask and positions: tokens drawn.")] = 0,
+) -> None:
+    """Every parameter, by formula and by count; the mask and the positions as pictures."""
+    recipe, manifest = _recipe_of(of if target in DRAWINGS else target)
+    if target in DRAWINGS:
+        _draw(target, recipe, manifest, out, size)
+        return
+    from greffe.cli.render import account_table, print_tables, run_tables
+    from greffe.model.parameters import account, default_heads
+
+    heads: dict[str, HeadSpec] = manifest.heads if manifest else default_heads(recipe.model)
+    counted = account(recipe.model, manifest.vocab if manifest else recipe.tokenizer.vocab, heads)
+    if as_json:
+        found: dict[str, Any] = {"name": recipe.name, **counted.to_json()}
+        found["recipe"] = recipe.model_dump(mode="json")
+        if manifest:
+            found["run"] = manifest.model_dump(mode="json")
+        print(json.dumps(found, ensure_ascii=False, indent=2))
+        return
+    if manifest:
+        print_tables(run_tables(target, manifest))
+    print_tables([account_table(counted, recipe.name)])
+
+
+def _recipe_of(name: str) -> tuple[Recipe, Manifest | None]:
+    """The recipe that a run was made with, or a recipe by name or path."""
+    from greffe.config import load_recipe
+    from greffe.run import RunDirectory
+
+    if Path(name).is_dir():
+        run = RunDirectory.open(name)
+        return run.recipe(), run.manifest()
+    return load_recipe(name), None
+
+
+def _draw(
+    kind: str, recipe: Recipe, manifest: Manifest | None, out: Path | None, size: int
+) -> None:
+    from greffe.inspection import drawing
+
+    if manifest is not None:
+        is_causal = (manifest.direction or manifest.directions[0]) == "causal"
+    else:
+        is_causal = recipe.objective.kind in ("causal", "hybrid")
+    if out is None:
+        text = (
+            drawing.mask_text(is_causal, size or drawing.TEXT_SIZE)
+            if kind == "mask"
+            else drawing.positions_text(recipe.model, size or drawing.TEXT_SIZE)
+        )
+        print(text)
+        return
+    if kind == "mask":
+        drawing.draw_mask(out, is_causal, size or drawing.FIGURE_MASK_SIZE)
+    else:
+        drawing.draw_positions(out, recipe.model, size or None)
+    notice(f"drawn: {out}")

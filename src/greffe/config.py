@@ -1,0 +1,493 @@
+"""Recipe and its parts: every choice of a run, frozen and typed, read from and written as TOML.
+
+Knows nothing of torch, data or runs. The sentence under each field is its help text.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, get_args
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from greffe.errors import RecipeError
+
+Pooler = Literal["last", "first", "mean", "max", "mean+max"]
+SpanUnit = Literal["seconds", "steps", "epochs", "tokens", "percent"]
+
+
+class Spec(BaseModel):
+    """A frozen group of choices; an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+# --- spans: how long, how often -----------------------------------------------------------------
+
+_SPAN = re.compile(
+    r"(?P<amount>\d+(?:\.\d+)?)\s*(?P<scale>[kKMG]?)\s*"
+    r"(?P<unit>steps?|epochs?|tokens?|%)$"
+)
+_CLOCK = re.compile(r"(?:(?P<h>\d+(?:\.\d+)?)h)?(?:(?P<m>\d+(?:\.\d+)?)m)?(?:(?P<s>\d+(?:\.\d+)?)s)?$")
+_SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
+
+
+class Span(Spec):
+    """An amount of training: time, steps, epochs, tokens or a percentage of the whole budget."""
+
+    unit: SpanUnit
+    amount: float
+
+    @classmethod
+    def parse(cls, text: str) -> Span:
+        """`20m`, `1h30m`, `90s`, `2000steps`, `3epochs`, `50Mtokens`, `5%`."""
+        cleaned = text.strip()
+        if match := _SPAN.match(cleaned):
+            amount = float(match["amount"]) * _SCALES[match["scale"]]
+            word = match["unit"]
+            unit: SpanUnit = (
+                "percent"
+                if word == "%"
+                else "steps"
+                if word.startswith("step")
+                else "epochs"
+                if word.startswith("epoch")
+                else "tokens"
+            )
+        elif cleaned and (match := _CLOCK.match(cleaned)):
+            amount = sum(
+                float(match[name] or 0) * scale for name, scale in (("h", 3600), ("m", 60), ("s", 1))
+            )
+            unit = "seconds"
+        else:
+            amount, unit = 0.0, "steps"
+        if amount <= 0 or (unit == "percent" and amount > 100):
+            raise RecipeError(
+                f"{text!r} is not an amount of training.",
+                expected="time, steps, epochs or tokens above zero: 20m, 1h30m, 2000steps, 3epochs, 50Mtokens",
+                found=repr(text),
+                hint="write it without spaces, for example --budget 20m",
+            )
+        return cls(unit=unit, amount=amount)
+
+
+def _check_span(text: str, *, percent: bool) -> str:
+    span = Span.parse(text)
+    if span.unit == "percent" and not percent:
+        raise RecipeError(f"A budget cannot be a percentage: {text!r}.", hint="for example 20m or 3epochs")
+    return text
+
+
+# --- the parts ----------------------------------------------------------------------------------
+
+
+class TokenizerSpec(Spec):
+    """How the text is cut into pieces."""
+
+    kind: Literal["bpe", "unigram"] = "bpe"
+    """Training algorithm: bpe or unigram, both with byte fallback."""
+    vocab: int = Field(16_000, ge=300, le=1_000_000)
+    """Number of pieces, special ones included."""
+
+
+class Sinusoidal(Spec):
+    """Sines and cosines added to the embedding; no parameters."""
+
+    kind: Literal["sinusoidal"] = "sinusoidal"
+
+
+class Learned(Spec):
+    """One learned vector a position, added to the embedding."""
+
+    kind: Literal["learned"] = "learned"
+
+
+class Rotary(Spec):
+    """Queries and keys turned by an angle that grows with the position."""
+
+    kind: Literal["rotary"] = "rotary"
+    base: float = Field(10_000.0, gt=1)
+    """Slowest wavelength, in positions over 2π."""
+
+
+class Alibi(Spec):
+    """A penalty on attention that grows with distance, another slope for each head."""
+
+    kind: Literal["alibi"] = "alibi"
+
+
+class NoPosition(Spec):
+    """No positions: to see what breaks without them."""
+
+    kind: Literal["none"] = "none"
+
+
+PositionSpec = Annotated[
+    Sinusoidal | Learned | Rotary | Alibi | NoPosition, Field(discriminator="kind")
+]
+
+
+class ModelSpec(Spec):
+    """Shape of the base."""
+
+    width: int = Field(256, ge=1)
+    """Size of a token's vector."""
+    layers: int = Field(4, ge=0)
+    """Number of transformer blocks."""
+    heads: int = Field(4, ge=1)
+    """Attention heads a block; must divide the width."""
+    feed_forward: int = Field(1024, ge=1)
+    """Inner width of a block's two linear layers."""
+    context: int = Field(256, ge=8)
+    """Longest row in tokens: of a training row, and of a window at prediction."""
+    position: PositionSpec = Rotary()
+    """Position scheme: sinusoidal, learned, rotary, alibi or none."""
+    norm: Literal["pre", "post"] = "pre"
+    """Where layer normalisation stands in a block; pre adds one more at the end of the base."""
+    activation: Literal["relu", "gelu"] = "gelu"
+    """Between a block's two linear layers."""
+    dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of activations dropped while training."""
+    scale_embedding: bool = False
+    """Multiply embeddings by the square root of the width, as in the original transformer."""
+    tied: bool = True
+    """Language-model heads use the embedding as their weight."""
+
+    @model_validator(mode="after")
+    def _heads_fit(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError(f"width {self.width} is not divisible by heads {self.heads}")
+        if self.position.kind == "rotary" and (self.width // self.heads) % 2:
+            raise ValueError(
+                f"rotary positions need an even width a head, found {self.width // self.heads}"
+            )
+        return self
+
+
+class Causal(Spec):
+    """Predict each token from those before it."""
+
+    kind: Literal["causal"] = "causal"
+
+
+class MaskingSpec(Spec):
+    """How tokens are hidden; shared by the objectives that hide some."""
+
+    ratio: float = Field(0.15, gt=0, lt=1)
+    """Share of a row's tokens that are predicted."""
+    mask: float = Field(0.8, ge=0, le=1)
+    """Of these, the share replaced by <mask>."""
+    random: float = Field(0.1, ge=0, le=1)
+    """Of these, the share replaced by a random token; the rest stays as it is."""
+    whole_word: bool = False
+    """Hide all pieces of a word together."""
+
+    @model_validator(mode="after")
+    def _shares_fit(self) -> Self:
+        if self.mask + self.random > 1:
+            raise ValueError(f"mask {self.mask} + random {self.random} is more than 1")
+        return self
+
+
+class Masked(MaskingSpec):
+    """Predict hidden tokens from both sides."""
+
+    kind: Literal["masked"] = "masked"
+
+
+class NextSentence(MaskingSpec):
+    """Masked tokens, and whether the second half follows the first."""
+
+    kind: Literal["next_sentence"] = "next_sentence"
+    weight: float = Field(1.0, ge=0)
+    """Weight of the next-sentence term beside the masked one."""
+
+
+class Hybrid(MaskingSpec):
+    """One set of weights trained both ways: it generates and reads in both directions."""
+
+    kind: Literal["hybrid"] = "hybrid"
+    causal_share: float = Field(0.5, gt=0, lt=1)
+    """Share of a batch's rows read left to right; the others are masked."""
+
+
+class Classification(Spec):
+    """A label for each text."""
+
+    kind: Literal["classification"] = "classification"
+    class_weights: Literal["none", "balanced"] = "none"
+    """balanced: rare classes weigh as much as frequent ones."""
+    label_smoothing: float = Field(0.0, ge=0, lt=1)
+    """Share of the target spread evenly over all classes."""
+    pooler: Pooler | Literal["auto"] = "auto"
+    """What the head reads: last, first, mean, max, mean+max; auto: last if causal, else mean."""
+    direction: Literal["auto", "causal", "bidirectional"] = "auto"
+    """How the base reads; auto: as it was pretrained, both ways if it knows both."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout before the classification layer."""
+
+
+ObjectiveSpec = Annotated[
+    Causal | Masked | NextSentence | Hybrid | Classification, Field(discriminator="kind")
+]
+
+
+class TrainSpec(Spec):
+    """One training: how long, how fast, what moves."""
+
+    budget: str = "2000steps"
+    """How long: 20m, 1h30m, 2000steps, 3epochs, 50Mtokens."""
+    batch: int = Field(32, ge=1)
+    """Rows or texts a step, over all ranks and accumulation."""
+    accumulation: int = Field(1, ge=1)
+    """Parts in which a step's rows are computed, to save memory; the result is the same."""
+    lr: float = Field(1e-3, gt=0)
+    """Highest learning rate."""
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"
+    """Shape of the learning rate after warm-up."""
+    warmup: float = Field(0.05, ge=0, lt=1)
+    """Share of the budget in which the learning rate rises from zero."""
+    final_lr: float = Field(0.0, ge=0, le=1)
+    """Where cosine and linear end, as a share of lr."""
+    weight_decay: float = Field(0.01, ge=0)
+    """AdamW's decay of matrices; biases, norms and embeddings are spared."""
+    betas: tuple[float, float] = (0.9, 0.98)
+    """AdamW's averaging."""
+    epsilon: float = Field(1e-8, gt=0)
+    """AdamW's epsilon."""
+    clip: float = Field(1.0, ge=0)
+    """Largest gradient norm; 0 switches clipping off."""
+    evaluate_every: str = "5%"
+    """How often validation runs: 5%, 1epochs, 200steps, 2m."""
+    evaluate_rows: int = Field(512, ge=1)
+    """Most validation rows a look while pretraining; fine-tuning always looks at all."""
+    checkpoint_every: str = "2m"
+    """How often the state is saved for resuming."""
+    patience: int = Field(0, ge=0)
+    """Stop after so many evaluations without a better one; 0: never."""
+    keep: Literal["best", "last"] = "best"
+    """Which weights the run ends with."""
+    freeze: int | Literal["base"] = 0
+    """Freeze the embedding and the lowest N-1 blocks, or the whole base; 0: nothing."""
+    gradual_unfreezing: bool = False
+    """First epoch the head alone, then one more block an epoch, from the top down."""
+    layer_decay: float = Field(1.0, gt=0, le=1)
+    """Learning rate of each layer as a share of the one above it (discriminative rates)."""
+    nonfinite_limit: int = Field(10, ge=1)
+    """So many steps with a non-finite loss in a row end the run."""
+    threads: int = Field(0, ge=0)
+    """Compute threads; 0: one a core."""
+    compile: bool = False
+    """Use torch.compile, if a C++ compiler is there."""
+
+    @model_validator(mode="after")
+    def _spans_read(self) -> Self:
+        _check_span(self.budget, percent=False)
+        _check_span(self.evaluate_every, percent=True)
+        _check_span(self.checkpoint_every, percent=True)
+        if self.batch % self.accumulation:
+            raise ValueError(
+                f"batch {self.batch} is not divisible by accumulation {self.accumulation}"
+            )
+        return self
+
+
+class FinetuneSpec(TrainSpec):
+    """Training of a classifier; the same choices as [train], with defaults for few labels."""
+
+    budget: str = "6epochs"
+    batch: int = Field(32, ge=1)
+    lr: float = Field(5e-4, gt=0)
+    schedule: Literal["cosine", "linear", "constant"] = "linear"
+    warmup: float = Field(0.1, ge=0, lt=1)
+    evaluate_every: str = "1epochs"
+    layer_decay: float = Field(0.85, gt=0, le=1)
+
+
+class Recipe(Spec):
+    """Every choice of a run."""
+
+    name: str = "custom"
+    """What this recipe is called."""
+    seed: int = Field(0, ge=0)
+    """Weights, order and corruption are functions of it."""
+    tokenizer: TokenizerSpec = TokenizerSpec()
+    model: ModelSpec = ModelSpec()
+    objective: ObjectiveSpec = Masked()
+    train: TrainSpec = TrainSpec()
+    finetune: FinetuneSpec = FinetuneSpec()
+    classification: Classification = Classification()
+    """Objective used when this base is fine-tuned."""
+
+    def to_toml(self) -> str:
+        """The whole recipe as TOML, defaults included."""
+        return tomli_w.dumps(self.model_dump(mode="json"))
+
+    def with_changes(self, changes: Iterable[str]) -> Recipe:
+        """A copy with `a.b=value` assignments applied; values are TOML, or plain words."""
+        tree = self.model_dump(mode="json")
+        for change in changes:
+            _assign(tree, change)
+        return recipe_from_dict(tree, "--set")
+
+
+# --- heads: what a saved model needs to be rebuilt ------------------------------------------------
+
+
+class NextTokenHead(Spec):
+    """Vocabulary scores for the next token."""
+
+    kind: Literal["next_token"] = "next_token"
+    tied: bool = True
+
+
+class MaskedTokenHead(Spec):
+    """Vocabulary scores for a hidden token: one more layer, then the embedding or its own weight."""
+
+    kind: Literal["masked_token"] = "masked_token"
+    tied: bool = True
+
+
+class NextSentenceHead(Spec):
+    """Two scores from the first token: follows, or does not."""
+
+    kind: Literal["next_sentence"] = "next_sentence"
+
+
+class ClassificationHead(Spec):
+    """Class scores from pooled hidden states."""
+
+    kind: Literal["classification"] = "classification"
+    classes: int = Field(ge=2)
+    pooler: Pooler = "mean"
+    dropout: float = Field(0.0, ge=0, lt=1)
+
+
+HeadSpec = Annotated[
+    NextTokenHead | MaskedTokenHead | NextSentenceHead | ClassificationHead,
+    Field(discriminator="kind"),
+]
+HEAD_SPECS: TypeAdapter[dict[str, HeadSpec]] = TypeAdapter(dict[str, HeadSpec])
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def builtin_recipes() -> list[str]:
+    """Names of the recipes that ship with the package."""
+    folder = resources.files("greffe") / "recipes"
+    return sorted(item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml"))
+
+
+def load_recipe(name_or_path: str | Path) -> Recipe:
+    """A shipped recipe by name (`small`, `recipes/small.toml`) or any TOML file by path."""
+    path = Path(name_or_path)
+    if path.is_file():
+        text = _read_utf8(path)
+    else:
+        name = path.name.removesuffix(".toml")
+        is_plain = path.parent in (Path(), Path("recipes"))
+        if not is_plain or name not in builtin_recipes():
+            close = difflib.get_close_matches(name, builtin_recipes(), n=1)
+            raise RecipeError(
+                f"There is no recipe {str(name_or_path)!r}.",
+                expected=f"a TOML file, or one of {', '.join(builtin_recipes())}",
+                found="no such file or name",
+                hint=f"did you mean {close[0]!r}?" if close else None,
+            )
+        text = (resources.files("greffe") / "recipes" / f"{name}.toml").read_text("utf-8")
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise RecipeError(
+            f"{name_or_path} is not valid TOML.", expected="key = value lines in [sections]", found=str(error)
+        ) from None
+    tree.setdefault("name", path.name.removesuffix(".toml"))
+    return recipe_from_dict(tree, str(name_or_path))
+
+
+def recipe_from_dict(tree: Mapping[str, Any], source: str) -> Recipe:
+    """Validated recipe, or a RecipeError that names the key, what it takes and what was found."""
+    try:
+        return Recipe.model_validate(tree)
+    except ValidationError as error:
+        raise _explain(error, source) from None
+
+
+def _read_utf8(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise RecipeError(f"{path} is not UTF-8 text.", found=str(error)) from None
+
+
+def _assign(tree: dict[str, Any], change: str) -> None:
+    key, equals, raw = change.partition("=")
+    if not equals or not key.strip():
+        raise RecipeError(
+            f"--set {change!r} cannot be read.", expected="section.key=value", hint="for example --set train.lr=3e-4"
+        )
+    try:
+        value = tomllib.loads(f"value = {raw.strip()}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = raw.strip()
+    *parents, last = key.strip().split(".")
+    place = tree
+    for parent in parents:
+        child = place.get(parent)
+        if not isinstance(child, dict):
+            place[parent] = child = {}
+        place = child
+    # A component of another kind has other keys: the old ones must not leak into it.
+    if last == "kind" and place.get("kind") != value:
+        place.clear()
+    place[last] = value
+
+
+def _explain(error: ValidationError, source: str) -> RecipeError:
+    problem = error.errors(include_url=False)[0]
+    # A union adds its branch's tag to the location; what the user wrote has no such part.
+    path = [str(part) for part in problem["loc"]]
+    key = ".".join(path) or "recipe"
+    if problem["type"] == "extra_forbidden":
+        known = _known_keys(path[:-1])
+        close = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
+        return RecipeError(
+            f"{source}: unknown key {key!r}.",
+            expected=f"one of {', '.join(known)}",
+            found=repr(path[-1]),
+            hint=f"did you mean {'.'.join([*path[:-1], close[0]])!r}?" if close else None,
+        )
+    found = problem.get("input")
+    shown = repr(found) if not isinstance(found, Mapping) else None
+    return RecipeError(
+        f"{source}: {key} cannot be used.",
+        expected=problem["msg"].removeprefix("Value error, "),
+        found=shown,
+        hint="greffe show RECIPE prints every key with its value",
+    )
+
+
+def _known_keys(path: list[str]) -> list[str]:
+    place: type[BaseModel] = Recipe
+    for part in path:
+        field = place.model_fields.get(part)
+        if field is not None and isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            place = field.annotation
+            continue
+        options = [] if field is None else list(get_args(field.annotation))
+        if options:  # a union: the next part of the path is the branch's tag
+            union = options
+            continue
+        tagged = [kind for kind in locals().get("union", []) if kind.model_fields["kind"].default == part]
+        if tagged:
+            place = tagged[0]
+    return list(place.model_fields)
+
+

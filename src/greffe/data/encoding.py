@@ -1,0 +1,231 @@
+"""Encoding: documents → shards, by several processes, in the order of the input.
+
+Documents are cut into chunks of about a megabyte of text; chunks are encoded in parallel and
+written in order. A group of chunks becomes one shard of each part, and its borders depend on the
+text alone: neither the number of processes nor an interruption changes a byte. Knows no torch.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from greffe.data.scan import Fate
+from greffe.data.shard_writer import ShardWriter
+from greffe.data.shards import Int64s, ShardInfo, Tokens
+from greffe.data.tokenizer import Tokenizer
+from greffe.errors import RunError
+from greffe.run import TOKENIZER_FILE
+
+CHUNK_BYTES = 1 << 20
+CHUNKS_IN_FLIGHT = 2  # a worker
+
+
+@dataclass
+class Chunk:
+    """Documents that are encoded together."""
+
+    train: list[str] = field(default_factory=list)
+    valid: list[str] = field(default_factory=list)
+    train_bytes: int = 0
+    valid_bytes: int = 0
+    read_bytes: int = 0
+    """UTF-8 bytes of the documents read for it, duplicates included."""
+    end: int = 0
+    """Number of the first document after it."""
+    closes: bool = False
+    """Whether the shards end with it."""
+
+
+class Encoded(NamedTuple):
+    """Documents as tokens."""
+
+    tokens: Tokens
+    """[sum of lengths] <sos> ids <eos> of each document, back to back."""
+    lengths: Int64s
+    """[documents]"""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A chunk that is on disk, and the shards that it finished, if any."""
+
+    chunk: Chunk
+    train: ShardInfo | None = None
+    valid: ShardInfo | None = None
+
+
+# --- chunks -------------------------------------------------------------------------------------
+
+
+def cut_chunks(
+    documents: Iterable[tuple[str, int]], start: int, shard_bytes: int
+) -> Iterator[Chunk]:
+    """Documents with their fates, the first being number `start` → chunks; duplicates left out."""
+    chunk, end, group_bytes = Chunk(), start, 0
+    for document, fate in documents:
+        end += 1
+        size = len(document.encode())
+        chunk.read_bytes += size
+        if fate == Fate.TRAIN:
+            chunk.train.append(document)
+            chunk.train_bytes += size
+        elif fate == Fate.VALID:
+            chunk.valid.append(document)
+            chunk.valid_bytes += size
+        if fate != Fate.DUPLICATE:
+            group_bytes += size
+        chunk.closes = group_bytes >= shard_bytes
+        if chunk.closes or chunk.read_bytes >= CHUNK_BYTES:
+            chunk.end = end
+            group_bytes = 0 if chunk.closes else group_bytes
+            yield chunk
+            chunk = Chunk()
+    chunk.end, chunk.closes = end, True
+    yield chunk
+
+
+def encode_documents(tokenizer: Tokenizer, documents: Sequence[str]) -> Encoded:
+    """Tokens of each document between <sos> and <eos>."""
+    sos = np.array([tokenizer.sos], tokenizer.dtype)
+    eos = np.array([tokenizer.eos], tokenizer.dtype)
+    encoded = tokenizer.encode_batch(documents) if documents else []
+    pieces = [piece for ids in encoded for piece in (sos, ids, eos)]
+    lengths = np.array([len(ids) + 2 for ids in encoded], np.int64)
+    return Encoded(np.concatenate(pieces) if pieces else sos[:0], lengths)
+
+
+# --- processes ----------------------------------------------------------------------------------
+
+_worker_tokenizer: Tokenizer | None = None
+
+
+def _start_worker(tokenizer: Path) -> None:
+    global _worker_tokenizer
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _worker_tokenizer = Tokenizer.load(tokenizer)
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed cannot end its workers: they watch it themselves."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
+
+
+def _encode_parts(train: list[str], valid: list[str]) -> tuple[Encoded, Encoded]:
+    assert _worker_tokenizer is not None
+    return encode_documents(_worker_tokenizer, train), encode_documents(_worker_tokenizer, valid)
+
+
+@contextmanager
+def _hidden_main() -> Iterator[None]:
+    """Let new processes start without importing the user's script.
+
+    They need nothing of it, a script without a main guard would start over in each of them, and
+    the command line would load torch there.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def encode_chunks(
+    chunks: Iterator[Chunk], tokenizer: Tokenizer, path: Path, workers: int
+) -> Generator[tuple[Chunk, Encoded, Encoded]]:
+    """Each chunk with its training and validation documents encoded, in order.
+
+    `path` is where the tokenizer is saved. One worker is this process; more are new ones, and at
+    most a few chunks for each of them are held in memory.
+    """
+    if workers == 1:
+        for chunk in chunks:
+            yield (
+                chunk,
+                encode_documents(tokenizer, chunk.train),
+                encode_documents(tokenizer, chunk.valid),
+            )
+        return
+    context = multiprocessing.get_context("spawn")  # forked, the tokenizer's threads may deadlock
+    pool = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(path,))
+    waiting: deque[tuple[Chunk, Future[tuple[Encoded, Encoded]]]] = deque()
+    try:
+        for chunk in chunks:
+            with _hidden_main():
+                waiting.append((chunk, pool.submit(_encode_parts, chunk.train, chunk.valid)))
+            if len(waiting) >= CHUNKS_IN_FLIGHT * workers:
+                first, future = waiting.popleft()
+                yield first, *future.result()
+        while waiting:
+            first, future = waiting.popleft()
+            yield first, *future.result()
+    except BrokenProcessPool:
+        raise RunError(
+            "A worker process was ended from outside.",
+            expected=f"{workers} processes that encode text",
+            found="one of them is gone: the system may have run out of memory",
+            hint="finished shards are kept: go on with --resume, and fewer --workers if it recurs",
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+# --- shards -------------------------------------------------------------------------------------
+
+
+def write_shards(
+    chunks: Iterator[Chunk],
+    tokenizer: Tokenizer,
+    folder: Path,
+    group: int,
+    workers: int,
+) -> Generator[Written]:
+    """Encode and write, the first shards being number `group`; unfinished ones are removed.
+
+    The tokenizer is saved in the folder.
+    """
+    path = folder / TOKENIZER_FILE
+    writers: dict[str, ShardWriter] = {}
+    try:
+        with closing(encode_chunks(chunks, tokenizer, path, workers)) as encoded_chunks:
+            for chunk, train, valid in encoded_chunks:
+                for part, encoded, size in (
+                    ("train", train, chunk.train_bytes),
+                    ("valid", valid, chunk.valid_bytes),
+                ):
+                    if len(encoded.lengths):
+                        if part not in writers:
+                            name = f"{part}-{group:05}"
+                            writers[part] = ShardWriter(folder, name, tokenizer.dtype.name)
+                        writers[part].add(encoded.tokens, encoded.lengths, size)
+                if not chunk.closes:
+                    yield Written(chunk)
+                    continue
+                finished = {part: writers[part].close() for part in list(writers)}
+                writers.clear()
+                group += 1
+                yield Written(chunk, finished.get("train"), finished.get("valid"))
+    finally:
+        for writer in writers.values():
+            writer.discard()

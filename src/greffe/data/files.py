@@ -1,0 +1,283 @@
+"""Files as bytes and lines: compression, encodings, line ends, damage.
+
+Knows nothing of documents, tables or columns. Memory is bounded by the longest line asked for,
+whatever the file holds.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import lzma
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Iterator
+from io import BufferedReader
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+import zstandard
+
+from greffe.errors import DataError
+
+FORMATS = ("txt", "jsonl", "csv", "tsv", "parquet", "spm")
+COMPRESSIONS = ("gz", "xz", "zst")
+SUFFIXES_READ = (
+    ".txt .jsonl .csv .tsv .parquet .review.spm, each plain or with .gz .xz .zst after it"
+)
+STANDARD_INPUT = "-"
+LONGEST_RECORD = (
+    1 << 26
+)  # bytes: a longer row of a table is a mistake, such as a quote never closed
+
+_CHUNK = 1 << 18  # bytes
+_SNIFFED = 1 << 16  # bytes looked at to tell text from binary
+# A zstd block of 4 bytes can stand for 128 KiB, and the decompressor gives all it can at once:
+# small slices keep the worst case at 8 MB.
+_ZSTD_SLICE = 1 << 8
+
+
+class Line(NamedTuple):
+    """A line without its end, or a part of one that is too long."""
+
+    text: str
+    number: int  # from 1
+    size: int  # bytes in UTF-8
+    ends: bool  # False: the line goes on in the next part
+
+
+def split_suffix(source: str) -> tuple[str, str]:
+    """Format and compression by name: `a.csv.gz` → (csv, gz); no suffix at all is plain text."""
+    name = Path(source).name.lower()
+    stem, _, last = name.rpartition(".")
+    compression = last if stem and last in COMPRESSIONS else ""
+    if compression:
+        name = stem
+    stem, _, last = name.rpartition(".")
+    return (last if stem else "txt"), compression
+
+
+def check_file(source: str) -> None:
+    """A DataError unless the source is a file with something in it."""
+    try:
+        status = os.stat(source)
+    except OSError as error:
+        raise DataError(
+            f"{source} cannot be read.",
+            expected="a file, a folder, a pattern such as 'texts/*.txt', or hf:owner/name",
+            found=f"{error.strerror} (looked from {Path.cwd()})",
+            hint="check the spelling of the path",
+        ) from None
+    if stat.S_ISDIR(status.st_mode):
+        raise DataError(f"{source} is a folder.", expected="a file", found="a folder")
+    if stat.S_ISREG(status.st_mode) and status.st_size == 0:
+        raise DataError(f"{source} is empty.", expected="a file with text", found="0 bytes")
+
+
+def damaged(source: str, error: BaseException) -> DataError:
+    """What to say of a compressed or columnar file whose inside does not fit its name."""
+    return DataError(
+        f"{source} is damaged or cut short.",
+        expected=f"a complete .{Path(source).suffix.lstrip('.')} file",
+        found=str(error) or type(error).__name__,
+        hint="fetch or write the file again; if only its name is wrong, rename it",
+    )
+
+
+def read_chunks(source: str) -> Iterator[bytes]:
+    """Decompressed bytes of a file, or of standard input (`-`), in pieces of bounded size."""
+    if source == STANDARD_INPUT:
+        stdin = cast(BufferedReader, sys.stdin.buffer)
+        yield from iter(lambda: stdin.read1(_CHUNK), b"")  # lines as they are typed
+        return
+    check_file(source)
+    _, compression = split_suffix(source)
+    try:
+        with open(source, "rb") as raw:
+            if compression == "zst":
+                yield from _zstd_chunks(raw)
+            elif compression == "gz":
+                with gzip.open(raw) as unpacked:
+                    yield from iter(lambda: unpacked.read(_CHUNK), b"")
+            elif compression == "xz":
+                with lzma.open(raw) as unpacked:
+                    yield from iter(lambda: unpacked.read(_CHUNK), b"")
+            else:
+                yield from iter(lambda: raw.read(_CHUNK), b"")
+    except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+        raise damaged(source, error) from None
+    except OSError as error:
+        raise DataError(f"{source} cannot be read.", found=error.strerror or str(error)) from None
+
+
+def _zstd_chunks(raw: BinaryIO) -> Iterator[bytes]:
+    # zstandard's own file reader takes a file cut in the middle of a frame for a complete one.
+    decompressor = zstandard.ZstdDecompressor()
+    frame = None
+    while data := raw.read(_ZSTD_SLICE):
+        while data:
+            frame = frame or decompressor.decompressobj()
+            if text := frame.decompress(data):
+                yield text
+            data = frame.unused_data
+            frame = None if frame.eof else frame
+    if frame is not None:
+        raise EOFError("the file ends inside a compressed frame")
+
+
+def check_encoding(encoding: str) -> str:
+    """Canonical name of a text encoding, or a DataError."""
+    try:
+        " ".encode(encoding)
+    except LookupError:
+        raise DataError(
+            f"There is no text encoding {encoding!r}.",
+            expected="a name Python knows: utf-8, latin-1, cp1252, utf-16, shift_jis, ...",
+            found=repr(encoding),
+        ) from None
+    return codecs.lookup(encoding).name
+
+
+def read_lines(source: str, encoding: str, *, longest: int) -> Iterator[Line]:
+    """Every line, empty ones too; a line of more than `longest` bytes comes in parts.
+
+    Lines end at \\n, \\r\\n or \\r and nowhere else. Parts are cut after a space if there is one,
+    and put together they are the line.
+    """
+    number, offset = 1, 0  # offset: bytes of the current line already handed out
+    parts: list[bytes] = []  # what came of it since
+    size = 0
+    for chunk in _hold_carriage_return(_utf8_chunks(source, check_encoding(encoding))):
+        for piece in chunk.splitlines(keepends=True):
+            ends = piece[-1] in b"\r\n"
+            if ends and not parts and len(piece) <= longest and number > 1:  # nearly all lines
+                data = piece.rstrip(b"\r\n")
+                yield Line(_decode(data, source, number, 0), number, len(data), True)
+                number += 1
+                continue
+            parts.append(piece.rstrip(b"\r\n") if ends else piece)
+            size += len(parts[-1])
+            if not ends and size <= longest:
+                continue
+            data = b"".join(parts)
+            if number == 1 and offset == 0:
+                data, offset = _drop_bom(data)
+            while len(data) > longest:
+                cut = cut_point(data, longest)
+                yield Line(_decode(data[:cut], source, number, offset), number, cut, False)
+                data, offset = data[cut:], offset + cut
+            if ends:
+                yield Line(_decode(data, source, number, offset), number, len(data), True)
+                number, offset, parts, size = number + 1, 0, [], 0
+            else:
+                parts, size = [data], len(data)
+    data = b"".join(parts)
+    if number == 1 and offset == 0:
+        data, offset = _drop_bom(data)
+    if data:
+        yield Line(_decode(data, source, number, offset), number, len(data), True)
+
+
+def whole_lines(source: str, encoding: str) -> Iterator[Line]:
+    """Every line in one piece; one of more than LONGEST_RECORD bytes is a DataError."""
+    for line in read_lines(source, encoding, longest=LONGEST_RECORD):
+        if not line.ends:
+            raise too_long(source, line.number)
+        yield line
+
+
+def too_long(source: str, number: int) -> DataError:
+    """What to say of a row that does not end."""
+    return DataError(
+        f"Line {number} of {source} begins a row of more than {LONGEST_RECORD >> 20} MiB.",
+        expected="one row a line; in .csv, every quote that opens a cell closed again",
+        found="no end of the row",
+        hint="if the file is plain text, give it a name that ends in .txt",
+    )
+
+
+def cut_point(data: bytes, limit: int) -> int:
+    """Where to cut UTF-8 text: after a line end, or else a space, not far before `limit`."""
+    for mark in (b"\n", b" "):
+        if (found := data.rfind(mark, limit // 2, limit)) >= 0:
+            return found + 1
+    cut = limit
+    while cut > max(1, limit - 3) and data[cut] & 0xC0 == 0x80:  # inside a character
+        cut -= 1
+    return cut
+
+
+def _decode(data: bytes, source: str, number: int, offset: int) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        place = offset + error.start
+        raise DataError(
+            f"{source} is not UTF-8: line {number}, byte offset {place} in the line.",
+            expected="text in UTF-8",
+            found=f"the byte 0x{data[error.start]:02X} ({error.reason})",
+            hint="name the encoding: --encoding latin-1 (or cp1252), or convert the file to UTF-8",
+        ) from None
+
+
+def _drop_bom(data: bytes) -> tuple[bytes, int]:
+    rest = data.removeprefix(codecs.BOM_UTF8)
+    return rest, len(data) - len(rest)
+
+
+def _hold_carriage_return(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same bytes, never parted between \\r and \\n."""
+    held = b""
+    for chunk in chunks:
+        whole = held + chunk
+        held = b"\r" if whole.endswith(b"\r") else b""
+        yield whole[: len(whole) - len(held)]
+    yield held
+
+
+def _utf8_chunks(source: str, codec: str) -> Iterator[bytes]:
+    chunks = read_chunks(source)
+    if not codec.startswith(("utf-16", "utf-32")):
+        chunks = _check_text(chunks, source, codec)
+    if codec in ("utf-8", "utf-8-sig"):
+        yield from chunks
+        return
+    decoder = codecs.getincrementaldecoder(codec)()
+    consumed = 0
+    for chunk in chain(chunks, (b"",)):
+        try:
+            text = decoder.decode(chunk, not chunk)
+        except UnicodeDecodeError as error:
+            held = len(error.object) - len(chunk)  # bytes the decoder kept from before
+            place = consumed - held + error.start
+            raise DataError(
+                f"{source} is not {codec}: byte offset {place} in the file.",
+                expected=f"text in {codec}",
+                found=f"the byte 0x{error.object[error.start]:02X} ({error.reason})",
+                hint="name another encoding with --encoding, or convert the file to UTF-8",
+            ) from None
+        consumed += len(chunk)
+        yield text.encode("utf-8")
+
+
+def _check_text(chunks: Iterator[bytes], source: str, codec: str) -> Iterator[bytes]:
+    first = next(chunks, b"")
+    while len(first) < _SNIFFED and source != STANDARD_INPUT and (more := next(chunks, b"")):
+        first += more
+    sniffed = first[:_SNIFFED]
+    nulls = sniffed.count(0)
+    marked = sniffed.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    # A single NUL is somebody's text; it stays in it.
+    if marked or (nulls > 1 and nulls * 10 >= len(sniffed)):
+        many = f"{nulls} NUL bytes among the first {len(sniffed)}"
+        raise DataError(
+            f"{source} looks like UTF-16 or like a binary file, not like {codec} text.",
+            expected=f"text in {codec}",
+            found="the byte order mark of UTF-16" if marked else many,
+            hint="if it is text: --encoding utf-16",
+        )
+    yield first
+    yield from chunks

@@ -1,0 +1,97 @@
+"""What every tokenizer of greffe is made of: special pieces, byte pieces, where text is cut.
+
+Knows the `tokenizers` library and how its parts become one JSON text; does not know where the
+pieces come from (training, SentencePiece) nor how they are used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from tokenizers import AddedToken, Regex, decoders, normalizers, pre_tokenizers
+from tokenizers import Tokenizer as Backend
+from tokenizers.models import Model
+
+SPECIALS = ("<sos>", "<pad>", "<eos>", "<oov>", "<mask>")
+BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+SPACE = "▁"
+
+# Every run is capped, so that a line of any length without a space is cut in linear time. An
+# apostrophe before a letter stays with what it shortens: l' amour, qu' il. Spaces only ever begin
+# a match or stand alone, which is what lets a text be cut at its single spaces (see is_cuttable).
+_WORDS = "|".join(
+    (
+        rf"{SPACE}?\p{{L}}[\p{{L}}\p{{M}}]{{0,63}}(?:['’](?=\p{{L}}))?",
+        rf"{SPACE}?\p{{N}}{{1,3}}",
+        rf"{SPACE}?[^\p{{L}}\p{{N}}\s{SPACE}]{{1,64}}",
+        r"\s{1,64}",
+        rf"{SPACE}{{1,64}}(?={SPACE})",
+        SPACE,
+    )
+)
+
+
+def trained_normalizer() -> normalizers.Normalizer:
+    """NFC; a literal ▁ becomes a space; spaces become ▁, with one more before the text."""
+    return normalizers.Sequence(
+        [
+            normalizers.NFC(),
+            normalizers.Replace(SPACE, " "),
+            normalizers.Replace(" ", SPACE),
+            normalizers.Prepend(SPACE),
+        ]
+    )
+
+
+def trained_splitter() -> pre_tokenizers.PreTokenizer:
+    """Words, numbers, symbols and white space, each with the space before it."""
+    return pre_tokenizers.Split(Regex(_WORDS), "isolated")
+
+
+def is_cuttable(text: str) -> bool:
+    """Whether pieces of the text are those of its parts between single spaces.
+
+    True of trained tokenizers only: there no piece spans a space, unless several stand in a row.
+    """
+    return "  " not in text and SPACE not in text
+
+
+def assemble(
+    model: Model,
+    normalizer: normalizers.Normalizer,
+    splitter: pre_tokenizers.PreTokenizer,
+    specials: Iterable[str],
+    symbols: Iterable[str] = (),
+) -> str:
+    """One tokenizer as JSON text; `symbols` are pieces matched whole before the model runs."""
+    backend = Backend(model)
+    backend.normalizer = normalizer
+    backend.pre_tokenizer = splitter
+    steps = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
+    backend.decoder = decoders.Sequence(
+        [*steps, decoders.Strip(" ", 1, 0)] if adds_space(normalizer) else steps
+    )
+    backend.add_special_tokens([AddedToken(piece, special=True) for piece in specials])
+    backend.add_tokens([AddedToken(piece, normalized=True) for piece in symbols])
+    return backend.to_str()
+
+
+def adds_space(normalizer: normalizers.Normalizer | None) -> bool:
+    """Whether the normaliser puts a space before the text."""
+    return isinstance(normalizer, normalizers.Sequence) and any(
+        isinstance(step, normalizers.Prepend) for step in normalizer
+    )
+
+
+def without_space(normalizer: normalizers.Normalizer | None) -> normalizers.Normalizer | None:
+    """The same normaliser for text that goes on after other text."""
+    if not isinstance(normalizer, normalizers.Sequence):
+        return normalizer
+    kept = [step for step in normalizer if not isinstance(step, normalizers.Prepend)]
+    return normalizers.Sequence(kept)
+
+
+def canonical(content: object) -> str:
+    """JSON with one spelling: equal contents give equal texts."""
+    return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

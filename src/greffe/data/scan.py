@@ -1,0 +1,260 @@
+"""Scan: one pass over all documents that decides the fate of each: training, validation, dropped.
+
+Documents are told apart by an 8-byte hash of their text. Hashes go to bucket files on disk by their
+top bits, so that equal documents meet in one bucket and memory does not grow with the corpus. The
+validation part is the unique documents with the smallest hashes: it does not depend on the order
+of documents or files. Fates are one byte a document, in one file. Knows nothing of tokens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from enum import IntEnum
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from greffe.config import Spec
+from greffe.data.text import ReadOptions, read_documents, source_identity
+from greffe.errors import DataError
+from greffe.progress import Progress, notice, quiet
+from greffe.run import disk_error
+from greffe.seeding import derive, rng
+
+BUCKETS = 64
+BLOCK_DOCUMENTS = 1 << 16
+FATES_FILE = "fates"
+PACKED_SUFFIXES = (".gz", ".xz", ".zst", ".parquet")  # their size does not tell how much text
+
+_RECORD = np.dtype([("hash", "<u8"), ("number", "<i8")])
+_Records = npt.NDArray[np.void]
+_Fates = npt.NDArray[np.uint8]
+
+
+class Fate(IntEnum):
+    """What becomes of a document."""
+
+    TRAIN = 0
+    VALID = 1
+    DUPLICATE = 2
+
+
+class SourceCount(Spec):
+    """What one source holds."""
+
+    documents: int
+    bytes: int
+
+
+class Scan(Spec):
+    """What a scan found; the fate of each document is in a file of its own."""
+
+    sources: list[SourceCount]
+    unique: int
+    valid: int
+
+    @property
+    def documents(self) -> int:
+        """Documents read, duplicates included."""
+        return sum(source.documents for source in self.sources)
+
+    @property
+    def bytes(self) -> int:
+        """UTF-8 bytes of all documents read."""
+        return sum(source.bytes for source in self.sources)
+
+
+# --- deciding -----------------------------------------------------------------------------------
+
+
+def scan_documents(
+    sources: Sequence[str], options: ReadOptions, folder: Path, *, valid: float, seed: int
+) -> Scan:
+    """Read everything once; write the fate of each document to `folder`."""
+    folder.mkdir(exist_ok=True)
+    try:
+        counts = _fill_buckets(sources, options, folder, seed)
+        total = sum(count.documents for count in counts)
+        if total == 0:
+            raise DataError(
+                "The input holds no document.",
+                expected="text other than white space",
+                found=f"{len(sources)} {'file' if len(sources) == 1 else 'files'} without any",
+            )
+        fates = _disk_array(folder / FATES_FILE, total)
+        unique = sum(_drop_duplicates(records, fates) for records in _buckets(folder))
+        held_out = _hold_out(folder, fates, _validation_size(unique, valid))
+        fates.flush()
+        for path in _bucket_paths(folder):
+            path.unlink()
+    except OSError as error:
+        raise disk_error(error, folder) from error
+    return Scan(sources=counts, unique=unique, valid=held_out)
+
+
+def _fill_buckets(
+    sources: Sequence[str], options: ReadOptions, folder: Path, seed: int
+) -> list[SourceCount]:
+    sizes = [source_identity(source).get("size") for source in sources]
+    whole = [size for size in sizes if isinstance(size, int)]
+    packed = len(whole) < len(sizes) or any(name.endswith(PACKED_SUFFIXES) for name in sources)
+    salt = derive(seed, "validation").to_bytes(16, "little")
+    counts: list[SourceCount] = []
+    number = 0
+    with ExitStack() as stack:
+        files = [stack.enter_context(path.open("wb")) for path in _bucket_paths(folder)]
+        progress = stack.enter_context(Progress("scan", None if packed else sum(whole), "bytes"))
+        for place, source in enumerate(sources):
+            first, text_bytes = number, 0
+            hashes = bytearray()
+            for document in read_documents(source, options):
+                data = _utf8(document, source, number - first)
+                hashes += hashlib.blake2b(data, digest_size=8, salt=salt).digest()
+                text_bytes += len(data)
+                number += 1
+                progress.advance(len(data))
+                if len(hashes) == 8 * BLOCK_DOCUMENTS:
+                    _write_records(hashes, number, files)
+                    hashes.clear()
+            _write_records(hashes, number, files)
+            counts.append(SourceCount(documents=number - first, bytes=text_bytes))
+            if not packed:  # line ends and what surrounds the text in a table count as well
+                progress.set(sum(whole[: place + 1]))
+    return counts
+
+
+def _utf8(document: str, source: str, number: int) -> bytes:
+    try:
+        return document.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"{source}: document {number + 1} holds half of a surrogate pair.",
+            expected="characters that UTF-8 can write",
+            found=f"U+{ord(document[error.start]):04X} at character {error.start + 1}",
+            hint=r"look for \ud800 to \udfff escapes in the source",
+        ) from None
+
+
+def _write_records(hashes: bytearray, end: int, files: Sequence[BinaryIO]) -> None:
+    """Send the hashes of the documents before number `end` to their buckets, in order."""
+    records = np.empty(len(hashes) // 8, _RECORD)
+    records["hash"] = np.frombuffer(bytes(hashes), "<u8")
+    records["number"] = np.arange(end - len(records), end)
+    buckets = records["hash"] // np.uint64(2**64 // BUCKETS)
+    order = np.argsort(buckets, kind="stable")
+    edges = np.searchsorted(buckets[order], np.arange(BUCKETS + 1, dtype=np.uint64))
+    for bucket in range(BUCKETS):
+        chosen = order[edges[bucket] : edges[bucket + 1]]
+        files[bucket].write(records[chosen].tobytes())
+
+
+def _bucket_paths(folder: Path) -> list[Path]:
+    return [folder / f"bucket-{bucket:02}" for bucket in range(BUCKETS)]
+
+
+def _buckets(folder: Path) -> Iterator[_Records]:
+    """Records of each bucket, hashes rising from bucket to bucket and inside each."""
+    for path in _bucket_paths(folder):
+        records = np.fromfile(path, _RECORD)
+        # stable: among equal hashes the first document stays first
+        yield records[np.argsort(records["hash"], kind="stable")]
+
+
+def _disk_array(path: Path, size: int) -> np.memmap[tuple[int, ...], np.dtype[np.uint8]]:
+    """Zeros on disk, written out: a mapped hole would crash the process when the disk is full."""
+    with path.open("wb") as file:
+        for start in range(0, size, BLOCK_DOCUMENTS):
+            file.write(bytes(min(BLOCK_DOCUMENTS, size - start)))
+    return np.memmap(path, np.uint8, "r+")
+
+
+def _drop_duplicates(records: _Records, fates: _Fates) -> int:
+    """Mark all but the first of equal documents; how many are left."""
+    repeats = np.flatnonzero(records["hash"][1:] == records["hash"][:-1]) + 1
+    fates[records["number"][repeats]] = Fate.DUPLICATE
+    return len(records) - len(repeats)
+
+
+def _validation_size(unique: int, valid: float) -> int:
+    if valid == 0:
+        return 0
+    if unique < 2:
+        notice(
+            "The input is a single document, so nothing is held out for validation; "
+            "--documents paragraph or line may cut it into more."
+        )
+        return 0
+    return min(max(1, round(valid * unique)), unique - 1)
+
+
+def _hold_out(folder: Path, fates: _Fates, wanted: int) -> int:
+    left = wanted
+    for records in _buckets(folder):
+        numbers = records["number"]
+        chosen = numbers[fates[numbers] != Fate.DUPLICATE][:left]
+        fates[chosen] = Fate.VALID
+        left -= len(chosen)
+        if left == 0:
+            break
+    return wanted
+
+
+# --- reading again ------------------------------------------------------------------------------
+
+
+def read_again(
+    sources: Sequence[str], options: ReadOptions, scan: Scan, folder: Path, start: int = 0
+) -> Iterator[tuple[str, int]]:
+    """Each document from number `start` on, with its fate; earlier sources are not opened."""
+    with (folder / FATES_FILE).open("rb") as fates:
+        for source, count in zip(sources, scan.sources, strict=True):
+            if start >= count.documents:
+                start -= count.documents
+                fates.seek(count.documents, 1)
+                continue
+            number = 0
+            for number, document in enumerate(_quietly(read_documents(source, options)), start=1):
+                fate = fates.read(1)
+                if number > count.documents or not fate:
+                    break
+                if number > start:
+                    yield document, fate[0]
+            if number != count.documents:
+                raise DataError(
+                    f"{source} changed while it was read.",
+                    expected=f"{count.documents:,} documents as at first",
+                    found=f"{'more' if number > count.documents else f'{number:,}'}",
+                    hint="start anew with --overwrite once it is complete",
+                )
+            start = 0
+
+
+def _quietly(documents: Iterator[str]) -> Iterator[str]:
+    """What there is to say about a source was said when it was read first."""
+    while True:
+        with quiet():
+            document = next(documents, None)
+        if document is None:
+            return
+        yield document
+
+
+def read_sample(
+    sources: Sequence[str], options: ReadOptions, scan: Scan, folder: Path, *, size: int, seed: int
+) -> Iterator[str]:
+    """Training documents of about `size` bytes in all, drawn evenly over the whole corpus."""
+    share = size / scan.bytes
+    generator = rng(seed, "tokenizer sample")
+    draws: list[float] = []
+    taken = 0
+    for document, fate in read_again(sources, options, scan, folder):
+        draws = draws or generator.random(BLOCK_DOCUMENTS).tolist()
+        if draws.pop() < share and fate == Fate.TRAIN:
+            taken += len(document.encode())
+            if taken > size:
+                return
+            yield document

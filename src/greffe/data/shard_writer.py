@@ -1,0 +1,98 @@
+"""Writing a token shard: two files, atomically, hashed on the way. Knows nothing of text."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from greffe.data.shards import (
+    OFFSET_DTYPE,
+    Int64s,
+    ShardInfo,
+    Tokens,
+    offsets_path,
+    token_dtype,
+    tokens_path,
+)
+from greffe.run import disk_error
+
+
+class _HashedFile:
+    """A file under a temporary name until finished, hashed on the way."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        self._hash = hashlib.sha256()
+        try:
+            self._file = self.temporary.open("wb")
+        except OSError as error:
+            raise disk_error(error, path) from error
+
+    def write(self, values: npt.NDArray[Any]) -> None:
+        data = values.tobytes()
+        self._hash.update(data)
+        try:
+            self._file.write(data)
+        except OSError as error:
+            raise disk_error(error, self.path) from error
+
+    def finish(self) -> str:
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self.temporary.replace(self.path)
+        except OSError as error:
+            raise disk_error(error, self.path) from error
+        return self._hash.hexdigest()
+
+    def discard(self) -> None:
+        # unbuffered close: what is left in the buffer of a full disk must not raise a second time
+        self._file.raw.close()
+        self.temporary.unlink(missing_ok=True)
+
+
+class ShardWriter:
+    """Writes one shard; its files have their names only when it is closed."""
+
+    def __init__(self, folder: Path, name: str, dtype: str) -> None:
+        self.name = name
+        self.tokens = 0
+        self.documents = 0
+        self.bytes = 0
+        self._dtype = token_dtype(dtype)
+        self._tokens = _HashedFile(tokens_path(folder, name))
+        self._offsets = _HashedFile(offsets_path(folder, name))
+        self._offsets.write(np.zeros(1, OFFSET_DTYPE))
+
+    def add(self, tokens: Tokens, lengths: Int64s, text_bytes: int) -> None:
+        """Add documents that lie back to back in `tokens` [sum of lengths]."""
+        assert int(lengths.sum()) == len(tokens)
+        ends = self.tokens + np.cumsum(lengths, dtype=np.int64)
+        self._tokens.write(tokens.astype(self._dtype, copy=False))
+        self._offsets.write(ends.astype(OFFSET_DTYPE, copy=False))
+        self.tokens += len(tokens)
+        self.documents += len(lengths)
+        self.bytes += text_bytes
+
+    def close(self) -> ShardInfo:
+        """Give the files their names and say what they hold."""
+        return ShardInfo(
+            name=self.name,
+            tokens=self.tokens,
+            documents=self.documents,
+            bytes=self.bytes,
+            tokens_sha256=self._tokens.finish(),
+            offsets_sha256=self._offsets.finish(),
+        )
+
+    def discard(self) -> None:
+        """Forget what was written."""
+        self._tokens.discard()
+        self._offsets.discard()

@@ -1,0 +1,229 @@
+"""Token shards: documents as raw integers on disk, and rows packed from them by memory mapping.
+
+A shard is two files: `NAME.tokens`, the ids of its documents back to back, and `NAME.offsets`,
+where each document begins (int64, one entry more than documents: the last is the number of tokens).
+All integers are little-endian. Knows nothing of text, tokenizers or torch.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from greffe.config import Spec
+from greffe.errors import CorruptError
+
+Tokens = npt.NDArray[np.unsignedinteger[Any]]
+Int64s = npt.NDArray[np.int64]
+
+OFFSET_DTYPE = np.dtype("<i8")
+MAPPED_SHARDS = 128  # each mapped shard holds two file descriptors; the usual limit is 1024
+RESIDENT_BYTES = 32 << 20  # mapped pages that may stay in memory before all are given back
+FAULT_BYTES = 2 << 20  # what one small read may make resident: the kernel maps whole folios
+
+
+class ShardInfo(Spec):
+    """What a shard holds and how to see that it is whole."""
+
+    name: str
+    tokens: int = Field(ge=1)
+    documents: int = Field(ge=1)
+    bytes: int = Field(ge=0)
+    """UTF-8 bytes of the text behind the tokens."""
+    tokens_sha256: str
+    offsets_sha256: str
+
+
+def token_dtype(name: str) -> np.dtype[np.unsignedinteger[Any]]:
+    """The type of tokens on disk for `uint16` or `uint32`."""
+    return np.dtype(name).newbyteorder("<")
+
+
+def tokens_path(folder: Path, name: str) -> Path:
+    """Where the tokens of a shard are."""
+    return folder / f"{name}.tokens"
+
+
+def offsets_path(folder: Path, name: str) -> Path:
+    """Where the offsets of a shard are."""
+    return folder / f"{name}.offsets"
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PackedRows:
+    """Rows cut from the tokens of a part, with what attention and positions need. B rows of T."""
+
+    ids: Int64s
+    """[B, T] tokens; padding after the end of the part."""
+    lengths: Int64s
+    """[B] tokens that are no padding; T for all rows but the last one of the part."""
+    documents: Int64s
+    """[B, T] number of the document within its row, from 0; padding counts as one more."""
+    positions: Int64s
+    """[B, T] distance from the document's first token in this row."""
+    first_document: Int64s
+    """[B] number within the part of the document at the start of the row."""
+
+
+class _MappedShard:
+    """Both files of a shard; when the last reference goes, mappings and descriptors go too."""
+
+    def __init__(self, folder: Path, name: str, dtype: np.dtype[Any]) -> None:
+        self._maps = [_map_file(tokens_path(folder, name)), _map_file(offsets_path(folder, name))]
+        self.tokens: Tokens = np.frombuffer(self._maps[0], dtype)
+        self.offsets: Int64s = np.frombuffer(self._maps[1], OFFSET_DTYPE)
+
+    def give_back(self) -> None:
+        """Let go of the resident pages; the system's cache still has them."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            for mapped in self._maps:
+                mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def _map_file(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _last_start(starts: Int64s, place: int) -> int:
+    """The last of the rising `starts` that is not after `place`."""
+    return int(np.searchsorted(starts, place, side="right")) - 1
+
+
+def check_shard(folder: Path, info: ShardInfo, dtype: str) -> None:
+    """Raise CorruptError unless both files are there and have the size that `info` says."""
+    sizes = {
+        tokens_path(folder, info.name): info.tokens * token_dtype(dtype).itemsize,
+        offsets_path(folder, info.name): (info.documents + 1) * OFFSET_DTYPE.itemsize,
+    }
+    for path, size in sizes.items():
+        found = path.stat().st_size if path.is_file() else None
+        if found != size:
+            raise CorruptError(
+                f"{path} is {'missing' if found is None else 'truncated or damaged'}.",
+                expected=f"{size:,} bytes",
+                found="no such file" if found is None else f"{found:,} bytes",
+                hint="prepare the corpus again with --overwrite",
+            )
+    offsets = np.frombuffer(_map_file(offsets_path(folder, info.name)), OFFSET_DTYPE)
+    first, last = int(offsets[0]), int(offsets[-1])
+    if (first, last) != (0, info.tokens):
+        raise CorruptError(
+            f"{offsets_path(folder, info.name)} is damaged.",
+            expected=f"offsets from 0 to {info.tokens:,}",
+            found=f"offsets from {first:,} to {last:,}",
+            hint="prepare the corpus again with --overwrite",
+        )
+
+
+class TokenPart:
+    """All shards of one part as a single row of tokens, read by memory mapping.
+
+    Resident memory stays bounded: pages are given back once about RESIDENT_BYTES were touched.
+    """
+
+    def __init__(self, folder: Path, shards: Sequence[ShardInfo], dtype: str, pad: int) -> None:
+        self.shards = tuple(shards)
+        self.pad = pad
+        self.tokens = sum(shard.tokens for shard in shards)
+        self.documents = sum(shard.documents for shard in shards)
+        self.bytes = sum(shard.bytes for shard in shards)
+        self._folder = folder
+        self._dtype = token_dtype(dtype)
+        # [shards + 1] first token and first document of each shard within the part
+        self._token_starts = np.cumsum([0, *(shard.tokens for shard in shards)])
+        self._document_starts = np.cumsum([0, *(shard.documents for shard in shards)])
+        self._mapped: dict[int, _MappedShard] = {}
+        self._touched = 0
+
+    def __repr__(self) -> str:
+        return f"TokenPart({self.tokens:,} tokens, {self.documents:,} documents)"
+
+    def rows_total(self, length: int) -> int:
+        """How many rows of `length` tokens there are; the last one may be short."""
+        return -(-self.tokens // length)
+
+    def row(self, index: int, length: int) -> PackedRows:
+        """One row, as a batch of one."""
+        return self.rows(np.array([index]), length)
+
+    def rows(self, indices: npt.NDArray[np.integer[Any]], length: int) -> PackedRows:
+        """Rows by number: row i holds the tokens from i·length on, across documents and shards."""
+        if length < 1:
+            raise ValueError(f"a row has at least one token, not {length}")
+        ids = np.full((len(indices), length), self.pad, np.int64)
+        starts = np.zeros((len(indices), length), np.bool_)  # [B, T] a document begins here
+        lengths = np.zeros(len(indices), np.int64)
+        first_document = np.zeros(len(indices), np.int64)
+        for row, index in enumerate(indices.tolist()):
+            if not 0 <= index < self.rows_total(length):
+                raise IndexError(f"row {index} of {self.rows_total(length)}")
+            lengths[row] = self._fill(index * length, ids[row], starts[row])
+            first_document[row] = self._document_at(index * length)
+            starts[row, lengths[row] :][:1] = True
+        starts[:, 0] = True
+        places = np.arange(length)
+        begins = np.maximum.accumulate(np.where(starts, places, 0), axis=1)  # [B, T]
+        documents = np.cumsum(starts, axis=1) - 1
+        return PackedRows(ids, lengths, documents, places - begins, first_document)
+
+    def document(self, number: int) -> Int64s:
+        """The ids of one document, from <sos> to <eos>."""
+        if not 0 <= number < self.documents:
+            raise IndexError(f"document {number} of {self.documents}")
+        index = _last_start(self._document_starts, number)
+        shard = self._shard(index)
+        local = number - int(self._document_starts[index])
+        begin, end = shard.offsets[local : local + 2].tolist()
+        ids = shard.tokens[begin:end].astype(np.int64)
+        self._touch(shard, ids.size)
+        return ids
+
+    def _fill(self, begin: int, ids: Int64s, starts: npt.NDArray[np.bool_]) -> int:
+        """Copy the tokens from `begin` on into `ids` [T] and mark document starts; how many."""
+        count = min(len(ids), self.tokens - begin)
+        done = 0
+        while done < count:
+            index = _last_start(self._token_starts, begin + done)
+            shard = self._shard(index)
+            low = begin + done - int(self._token_starts[index])
+            high = min(low + count - done, len(shard.tokens))
+            ids[done : done + high - low] = shard.tokens[low:high]
+            first, last = np.searchsorted(shard.offsets, (low, high))
+            starts[shard.offsets[first:last] - low + done] = True
+            done += high - low
+            self._touch(shard, high - low)
+        return count
+
+    def _document_at(self, token: int) -> int:
+        """The number within the part of the document that holds a token."""
+        index = _last_start(self._token_starts, token)
+        local = _last_start(self._shard(index).offsets, token - int(self._token_starts[index]))
+        return int(self._document_starts[index]) + local
+
+    def _shard(self, index: int) -> _MappedShard:
+        shard = self._mapped.get(index)
+        if shard is None:
+            if len(self._mapped) >= MAPPED_SHARDS:
+                self._mapped.clear()
+            shard = _MappedShard(self._folder, self.shards[index].name, self._dtype)
+            self._mapped[index] = shard
+        return shard
+
+    def _touch(self, shard: _MappedShard, tokens: int) -> None:
+        # a search touches offsets all over
+        self._touched += tokens * self._dtype.itemsize + FAULT_BYTES + shard.offsets.nbytes
+        if self._touched > RESIDENT_BYTES:
+            for mapped in list(self._mapped.values()):
+                mapped.give_back()
+            self._touched = 0

@@ -1,0 +1,136 @@
+"""Labelled tables and texts to predict: rows → examples, the order of labels, a fair split.
+
+Knows nothing of tokens or models.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from greffe.data.columns import Table, find_label, find_text, label_of, text_of
+from greffe.data.files import STANDARD_INPUT, split_suffix, whole_lines
+from greffe.data.rows import PairTable
+from greffe.data.text import ReadOptions, open_table, table_texts
+from greffe.errors import DataError
+from greffe.seeding import derive
+
+
+@dataclass(frozen=True)
+class Example:
+    """A text and its label."""
+
+    text: str
+    label: str
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def read_examples(source: str | Path, options: ReadOptions) -> Iterator[Example]:
+    """Examples of a labelled table, or of a pair `x.review.spm` + `x.label` (either, or `x`)."""
+    source = str(source)
+    table = PairTable.find(source, options.encoding) or open_table(source, options)
+    if table is None:
+        raise DataError(
+            f"{source} is not a table with labels.",
+            expected=".csv, .tsv, .jsonl or .parquet, or a pair x.review.spm and x.label",
+            found=f".{split_suffix(source)[0]}",
+            hint="if its lines are label<TAB>text, give it a name that ends in .tsv",
+        )
+    text = find_text(table, options.text_column)
+    label = find_label(table, options.label_column, text=text)
+    for number, cells in table.rows([text, label]):
+        if cells is not None:
+            yield Example(text_of(cells[0], table, number), label_of(cells[1], table, number))
+
+
+def read_texts(source: str | Path, options: ReadOptions) -> Iterator[str]:
+    """Every text in order, empty ones too: lines of a file or of standard input (`-`), or rows."""
+    source = str(source)
+    table: Table | None = None
+    if source != STANDARD_INPUT:
+        table = PairTable.find(source, options.encoding) or open_table(source, options)
+    if table is not None:
+        yield from table_texts(table, options)
+    else:
+        yield from (line.text for line in whole_lines(source, options.encoding))
+
+
+# --- labels -------------------------------------------------------------------------------------
+
+
+def label_order(labels: Iterable[str]) -> list[str]:
+    """Classes in order: by value if all are numbers, else by spelling. One class is a DataError."""
+    classes = set(labels)
+    if len(classes) < 2:
+        raise DataError(
+            "A classifier needs at least two classes.",
+            expected="two or more different labels",
+            found=f"only {next(iter(classes))!r}" if classes else "no labelled text",
+            hint="check --label-column, or whether the rows are sorted and cut off",
+        )
+    values = {label: _number(label) for label in classes}
+    if any(value is None for value in values.values()):
+        return sorted(classes)
+    return sorted(classes, key=lambda label: (values[label], label))
+
+
+def _number(label: str) -> float | None:
+    try:
+        value = float(label)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+# --- splitting ----------------------------------------------------------------------------------
+
+
+def split_examples(
+    examples: Sequence[Example], share: float, seed: int
+) -> tuple[list[Example], list[Example]]:
+    """Part the examples in two, the second with about `share` of each class.
+
+    Each keeps the order of the examples. Equal texts stay together, and which texts are held out
+    depends on the texts and the seed alone. A class with two different texts or more is on both
+    sides, unless texts that carry several labels forbid it.
+    """
+    if not 0 < share < 1:
+        raise DataError(
+            "The share held out for validation must lie between 0 and 1.",
+            expected="for example 0.1",
+            found=str(share),
+        )
+    sizes: defaultdict[str, Counter[str]] = defaultdict(Counter)  # label → text → examples
+    labels_of: defaultdict[str, set[str]] = defaultdict(set)
+    for example in examples:
+        sizes[example.label][example.text] += 1
+        labels_of[example.text].add(example.label)
+    left = {label: len(texts) for label, texts in sizes.items()}  # texts not held out
+    held: set[str] = set()
+
+    def hold(text: str) -> bool:
+        """Hold a text out, if each of its classes keeps another one."""
+        if any(left[label] < 2 for label in labels_of[text]):
+            return False
+        for label in labels_of[text]:
+            left[label] -= 1
+        held.add(text)
+        return True
+
+    for label in sorted(sizes, key=lambda label: (len(sizes[label]), label)):  # the rarest first
+        texts = sizes[label]
+        target = max(1, round(share * texts.total()))
+        done = sum(count for text, count in texts.items() if text in held)
+        drawn = sorted(texts.keys() - held, key=lambda text: (derive(seed, "split", text), text))
+        for text in drawn:
+            if done + texts[text] <= target and hold(text):
+                done += texts[text]
+        if done == 0:  # each of its texts stands there more often than the share allows
+            any(hold(text) for text in sorted(drawn, key=lambda text: texts[text]))
+    kept = [example for example in examples if example.text not in held]
+    return kept, [example for example in examples if example.text in held]

@@ -1,0 +1,222 @@
+"""Text in: files, folders, patterns and datasets → a stream of documents.
+
+Knows nothing of tokens or labels. Nothing is ever held whole: a document is at most LONG_DOCUMENT
+bytes, longer ones come in parts.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from greffe.data.columnar import HUB_PREFIX, HubTable, ParquetTable
+from greffe.data.columns import Table, find_text, text_of
+from greffe.data.files import (
+    FORMATS,
+    SUFFIXES_READ,
+    Line,
+    check_file,
+    cut_point,
+    read_lines,
+    split_suffix,
+)
+from greffe.data.rows import DelimitedTable, JsonTable, join_pieces
+from greffe.errors import DataError
+from greffe.progress import notice
+
+Documents = Literal["line", "paragraph", "file"]
+LONG_DOCUMENT = 1 << 20  # bytes: longer documents are cut into parts
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How sources are read."""
+
+    documents: Documents = "line"
+    encoding: str = "utf-8"
+    text_column: str | None = None
+    label_column: str | None = None
+
+
+# --- which sources ------------------------------------------------------------------------------
+
+
+def find_sources(inputs: Sequence[str | Path]) -> list[str]:
+    """Readable sources for files, folders (subfolders too, sorted), patterns and `hf:` names.
+
+    A file named by the user must be readable; in folders and patterns, files of other kinds and
+    empty ones are passed over.
+    """
+    sources: dict[str, str] = {}  # real path → as given
+    for item in map(str, inputs):
+        if item.startswith(HUB_PREFIX):
+            sources.setdefault(item, item)
+            continue
+        for source in _expand(item):
+            sources.setdefault(os.path.realpath(source), source)
+    if not sources:
+        raise DataError("No text was given.", expected="files, folders or patterns", found="none")
+    return list(sources.values())
+
+
+def _expand(item: str) -> list[str]:
+    if os.path.isdir(item):
+        return _readable(item, _walk(item))
+    if not os.path.exists(item) and glob.has_magic(item):
+        matches = sorted(glob.glob(item, recursive=True))
+        inside = (file for match in matches for file in _walk(match))
+        return _readable(item, inside)
+    check_file(item)
+    _check_format(item)
+    return [item]
+
+
+def _walk(path: str) -> Iterator[str]:
+    if not os.path.isdir(path):
+        yield path
+        return
+    for folder, subfolders, files in os.walk(path):
+        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
+        yield from (os.path.join(folder, name) for name in sorted(files) if name[0] != ".")
+
+
+def _readable(item: str, files: Iterable[str]) -> list[str]:
+    seen, empty, sources = 0, 0, []
+    for file in files:
+        seen += 1
+        if not os.path.splitext(file)[1] or split_suffix(file)[0] not in FORMATS:
+            continue
+        if os.path.getsize(file):
+            sources.append(file)
+        else:
+            empty += 1
+    if not sources:
+        others = f", {empty} of them empty" if empty else ""
+        raise DataError(
+            f"{item} holds nothing that can be read.",
+            expected=f"files that end in {SUFFIXES_READ}",
+            found=f"{seen} files{others}" if seen else "no files",
+        )
+    if empty:
+        notice(f"{item}: {empty} empty {'file is' if empty == 1 else 'files are'} left out.")
+    return sources
+
+
+def _check_format(source: str) -> str:
+    kind, _ = split_suffix(source)
+    if kind not in FORMATS:
+        raise DataError(
+            f"{source} is of a kind that is not read.",
+            expected=f"a name that ends in {SUFFIXES_READ}",
+            found=f".{kind}",
+            hint="if it is plain text, give it a name that ends in .txt",
+        )
+    return kind
+
+
+def source_identity(source: str) -> dict[str, object]:
+    """What tells a source from another or from an older version of itself, without reading it."""
+    if source.startswith(HUB_PREFIX):
+        return {"name": source}
+    status = os.stat(source)
+    return {
+        "name": Path(source).name,
+        "size": status.st_size,
+        "mtime_ns": status.st_mtime_ns,
+    }
+
+
+# --- what they hold -----------------------------------------------------------------------------
+
+
+def open_table(source: str, options: ReadOptions) -> Table | None:
+    """The table a source holds; None if it holds lines of text."""
+    if source.startswith(HUB_PREFIX):
+        return HubTable.open(source)
+    match _check_format(source):
+        case "csv" | "tsv" as kind:
+            given = (options.text_column, options.label_column)
+            return DelimitedTable.open(source, options.encoding, kind, given)
+        case "jsonl":
+            return JsonTable.open(source, options.encoding)
+        case "parquet":
+            return ParquetTable.open(source)
+    return None
+
+
+def table_texts(table: Table, options: ReadOptions) -> Iterator[str]:
+    """The text of every row, empty ones too; a blank line is an empty text."""
+    position = find_text(table, options.text_column)
+    for number, cells in table.rows([position]):
+        yield "" if cells is None else text_of(cells[0], table, number)
+
+
+def read_documents(source: str, options: ReadOptions) -> Iterator[str]:
+    """Documents of one source, none empty; one longer than LONG_DOCUMENT bytes comes in parts."""
+    table = open_table(source, options)
+    if table is not None:
+        parts = _cut_texts(table_texts(table, options))
+    elif split_suffix(source)[0] == "spm":
+        lines = read_lines(source, options.encoding, longest=LONG_DOCUMENT)
+        parts = ((join_pieces(line.text), line.ends) for line in lines)
+    else:
+        lines = read_lines(source, options.encoding, longest=LONG_DOCUMENT)
+        parts = _by_lines(lines) if options.documents == "line" else _grouped(lines, options)
+    cut, inside = 0, False
+    for text, ends in parts:
+        cut += not ends and not inside
+        inside = not ends
+        if text and not text.isspace():
+            yield text
+    if cut:
+        _notice_once(
+            f"{source}: {cut} {'document' if cut == 1 else 'documents'} longer than "
+            f"{LONG_DOCUMENT >> 20} MiB cut into parts."
+        )
+
+
+@cache
+def _notice_once(text: str) -> None:
+    # A source is read several times: to count, to train a tokenizer, to encode.
+    notice(text)
+
+
+# Each of these gives parts: (text, whether the document ends with it).
+
+
+def _by_lines(lines: Iterator[Line]) -> Iterator[tuple[str, bool]]:
+    return ((line.text, line.ends) for line in lines)
+
+
+def _cut_texts(texts: Iterator[str]) -> Iterator[tuple[str, bool]]:
+    for text in texts:
+        if len(text) * 4 > LONG_DOCUMENT:  # a character takes at most 4 bytes
+            data = text.encode("utf-8")
+            while len(data) > LONG_DOCUMENT:
+                cut = cut_point(data, LONG_DOCUMENT)
+                yield data[:cut].decode("utf-8"), False
+                data = data[cut:]
+            text = data.decode("utf-8")
+        yield text, True
+
+
+def _grouped(lines: Iterator[Line], options: ReadOptions) -> Iterator[tuple[str, bool]]:
+    """Paragraphs, which end at blank lines, or the whole file; cut at line ends where possible."""
+    held: list[str] = []
+    size = 0
+    for line in lines:
+        if options.documents == "paragraph" and line.ends and not line.text.strip():
+            yield "".join(held).strip("\n"), True
+            held, size = [], 0
+            continue
+        if held and size + line.size > LONG_DOCUMENT:
+            yield "".join(held).strip("\n"), False
+            held, size = [], 0
+        held.append(f"{line.text}\n" if line.ends else line.text)
+        size += line.size + line.ends
+    yield "".join(held).strip("\n"), True

@@ -1,0 +1,34 @@
+"""A classifier against labelled examples. Knows models and examples, no files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from greffe.data.tables import Example
+from greffe.data.tokenizer import Tokenizer
+from greffe.evaluation.metrics import Evaluation, evaluate_probabilities, label_indices
+from greffe.inference.predict import LongTexts, describe_cut, predict
+from greffe.model.model import Model
+from greffe.progress import notice
+
+
+def evaluate_classifier(
+    model: Model,
+    tokenizer: Tokenizer,
+    labels: Sequence[str],
+    examples: Sequence[Example],
+    *,
+    causal: bool,
+    long: LongTexts = "windows",
+) -> Evaluation:
+    """Predict every example's text and compare with its label."""
+    truth = [example.label for example in examples]
+    label_indices(labels, truth)  # an unknown label is an error before the work, not after it
+    texts = (example.text for example in examples)
+    predictions = list(predict(model, tokenizer, labels, texts, causal=causal, long=long))
+    if cuts := [prediction.cut for prediction in predictions if prediction.cut]:
+        notice(describe_cut(len(cuts), sum(cuts), model.spec.context))
+    probabilities = np.array([[*prediction.probabilities.values()] for prediction in predictions])
+    return evaluate_probabilities(labels, truth, probabilities)

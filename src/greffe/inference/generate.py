@@ -1,0 +1,127 @@
+"""A causal model goes on with a text, token by token, with cached keys and values.
+
+Past the context the window slides: its last half is read again into a fresh cache, with positions
+from zero as in training, so that a text may grow longer than the context. Knows no terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import TypedDict, Unpack
+
+import torch
+from torch import Tensor
+
+from greffe.data.tokenizer import Tokenizer
+from greffe.errors import InputError
+from greffe.inference.forward import device_of, reading, require_head
+from greffe.inference.sampling import Sampling, sample
+from greffe.model.attention import Cache
+from greffe.model.model import Model
+from greffe.seeding import derive
+
+
+class Choices(TypedDict, total=False):
+    """What `generate` may be told beside the prompt; its defaults are there."""
+
+    tokens: int
+    temperature: float
+    top_k: int
+    top_p: float
+    repetition_penalty: float
+    seed: int
+
+
+def generate(
+    model: Model,
+    tokenizer: Tokenizer,
+    prompt: str,
+    *,
+    tokens: int = 40,
+    temperature: float = 0.8,
+    top_k: int = 0,
+    top_p: float = 0.95,
+    repetition_penalty: float = 1.1,
+    seed: int = 0,
+) -> Iterator[int]:
+    """New token ids after the prompt, one by one, at most `tokens`; ends before <eos>."""
+    sampling = Sampling(temperature, top_k, top_p, repetition_penalty)
+    if tokens < 1:
+        raise InputError(
+            f"tokens cannot be {tokens}.",
+            expected="1 or more",
+            found=str(tokens),
+            hint="for example --tokens 40",
+        )
+    require_head(
+        model,
+        "next_token",
+        purpose="generate text",
+        hint="pretrain with --objective causal or hybrid: these can generate",
+    )
+    # Checked above at the call, not at the first token asked for.
+    return _generate(model, tokenizer, prompt, tokens, sampling, seed)
+
+
+def stream_text(
+    model: Model, tokenizer: Tokenizer, prompt: str, **choices: Unpack[Choices]
+) -> Iterator[str]:
+    """The prompt as the model reads it, then its continuation, in pieces as they become final."""
+    new_ids = generate(model, tokenizer, prompt, **choices)
+    # One stream over both: the space between prompt and continuation is neither lost nor doubled.
+    return tokenizer.decode_stream(chain(tokenizer.encode(prompt), new_ids))
+
+
+def generate_text(
+    model: Model, tokenizer: Tokenizer, prompt: str, **choices: Unpack[Choices]
+) -> str:
+    """Prompt and continuation as one text."""
+    return "".join(stream_text(model, tokenizer, prompt, **choices))
+
+
+def window_start(start: int, length: int, context: int) -> int:
+    """Where the window over `length` tokens begins, if it began at `start` one token earlier."""
+    return length - context // 2 if length - start > context else start
+
+
+def _generate(
+    model: Model, tokenizer: Tokenizer, prompt: str, tokens: int, sampling: Sampling, seed: int
+) -> Iterator[int]:
+    banned = sorted({tokenizer.sos, tokenizer.pad, tokenizer.oov, tokenizer.mask})
+    window = _Window(model)
+    ids = [tokenizer.sos, *tokenizer.encode(prompt)]
+    for step in range(tokens):
+        generator = torch.Generator().manual_seed(derive(seed, "generate", step))
+        # Entered anew for each token: a mode held over a yield would leak into the caller.
+        with reading(model):
+            chosen = sample(window.scores(ids), ids, banned, sampling, generator)
+        if chosen == tokenizer.eos:
+            return
+        ids.append(chosen)
+        yield chosen
+
+
+class _Window:
+    """Scores of the next token for a growing list of ids; reads each token once a window."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.context = model.spec.context
+        self.start = 0
+        self.read = 0
+        self.cache = self._fresh_cache()
+
+    def scores(self, ids: list[int]) -> Tensor:
+        """[vocab] for the token after `ids`."""
+        start = window_start(self.start, len(ids), self.context)
+        if start != self.start:
+            self.start = self.read = start
+            self.cache = self._fresh_cache()
+        unread = torch.tensor([ids[self.read :]], device=device_of(self.model))  # [1, new]
+        hidden = self.model.base(unread, causal=True, cache=self.cache)  # [1, new, width]
+        self.read = len(ids)
+        return self.model.scores(hidden[0, -1], "next_token")
+
+    def _fresh_cache(self) -> Cache:
+        return Cache(self.model.spec.layers, capacity=self.context)

@@ -1,0 +1,69 @@
+"""The base: embedding, positions and blocks. What pretraining grows and what is carried over.
+
+Knows nothing of heads, objectives or data.
+"""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor, nn
+
+from greffe.config import ModelSpec
+from greffe.model.attention import Cache, build_mask
+from greffe.model.layers import NORM_EPSILON, Block
+from greffe.model.positions import build_position, default_positions
+
+
+class Base(nn.Module):
+    """Token ids → hidden states."""
+
+    def __init__(self, spec: ModelSpec, vocab: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocab, spec.width)
+        self.position = build_position(spec.position, spec)
+        self.dropout = nn.Dropout(spec.dropout)
+        self.blocks = nn.ModuleList(Block(spec) for _ in range(spec.layers))
+        self.final_norm: nn.Module = (
+            nn.LayerNorm(spec.width, eps=NORM_EPSILON) if spec.norm == "pre" else nn.Identity()
+        )
+        self.embedding_scale = math.sqrt(spec.width) if spec.scale_embedding else 1.0
+
+    def forward(
+        self,
+        ids: Tensor,
+        *,
+        causal: bool,
+        lengths: Tensor | None = None,
+        documents: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+    ) -> Tensor:
+        """Hidden states [B, T, width] of ids [B, T].
+
+        lengths [B] counts real tokens a row, padding on the right; documents [B, T] isolates the
+        documents of a packed row; positions [B or 1, T] count up from the cache's end by default,
+        and from zero in each document. A cache is extended by these tokens.
+        """
+        past = 0 if cache is None else cache.length
+        count = ids.shape[1]
+        if positions is None:
+            positions = default_positions(count, past=past, documents=documents, device=ids.device)
+        key_positions = positions if cache is None else cache.append_positions(positions)
+        mask = build_mask(
+            count,
+            causal=causal,
+            lengths=lengths,
+            documents=documents,
+            past=past,
+            device=ids.device,
+        ).with_bias(self.position.bias(positions, key_positions))
+        x = self.embedding(ids)
+        if self.embedding_scale != 1.0:
+            x = x * self.embedding_scale
+        x = self.dropout(self.position.embed(x, positions))
+        for index, block in enumerate(self.blocks):
+            layer = None if cache is None else cache.layers[index]
+            x = block(x, mask, self.position, positions, layer)
+        hidden: Tensor = self.final_norm(x)
+        return hidden

@@ -1,0 +1,65 @@
+"""One transformer block: attention and feed forward, each with its norm and residual.
+
+Knows nothing of embeddings, masks' meaning or heads.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from greffe.config import ModelSpec
+from greffe.model.attention import Attention, AttentionMask, LayerCache
+from greffe.model.positions import PositionScheme
+
+NORM_EPSILON = 1e-5
+
+
+class FeedForward(nn.Module):
+    """Two linear layers with an activation between them."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        super().__init__()
+        self.expand = nn.Linear(spec.width, spec.feed_forward)
+        self.activation = nn.ReLU() if spec.activation == "relu" else nn.GELU()
+        self.contract = nn.Linear(spec.feed_forward, spec.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, T, width] → [B, T, width]."""
+        result: Tensor = self.contract(self.activation(self.expand(x)))
+        return result
+
+
+class Block(nn.Module):
+    """Pre-norm (norm, branch, add) or post-norm (branch, add, norm).
+
+    Dropout stands on the two branches only: attention weights have none, which keeps its fast path.
+    """
+
+    def __init__(self, spec: ModelSpec) -> None:
+        super().__init__()
+        self.is_pre_norm = spec.norm == "pre"
+        self.attention = Attention(spec.width, spec.heads)
+        self.attention_norm = nn.LayerNorm(spec.width, eps=NORM_EPSILON)
+        self.feed_forward = FeedForward(spec)
+        self.feed_forward_norm = nn.LayerNorm(spec.width, eps=NORM_EPSILON)
+        self.dropout = nn.Dropout(spec.dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: AttentionMask,
+        position: PositionScheme,
+        positions: Tensor,
+        cache: LayerCache | None = None,
+    ) -> Tensor:
+        """[B, T, width] → [B, T, width]."""
+        if self.is_pre_norm:
+            seen = self.attention_norm(x)
+            x = x + self.dropout(self.attention(seen, mask, position, positions, cache))
+            fed = self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+            result: Tensor = x + fed
+            return result
+        mixed = self.dropout(self.attention(x, mask, position, positions, cache))
+        x = self.attention_norm(x + mixed)
+        result = self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+        return result

@@ -1,0 +1,139 @@
+"""The model: one base with its heads, fresh weights from named streams, groups from the bottom up.
+
+Knows nothing of objectives, data or files.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from greffe.config import HeadSpec, ModelSpec
+from greffe.model.attention import Cache
+from greffe.model.base import Base
+from greffe.model.heads import Classification, NextSentence, VocabularyHead, build_head
+from greffe.seeding import derive
+
+INIT_STD = 0.02
+
+
+class Model(nn.Module):
+    """A base and its heads by kind; `build_model` or a checkpoint gives it weights."""
+
+    def __init__(self, spec: ModelSpec, vocab: int, head_specs: Mapping[str, HeadSpec]) -> None:
+        super().__init__()
+        assert all(kind == head.kind for kind, head in head_specs.items())
+        self.spec = spec
+        self.vocab = vocab
+        self.head_specs = dict(head_specs)
+        self.base = Base(spec, vocab)
+        self.heads = nn.ModuleDict(
+            {kind: build_head(head, spec.width, vocab) for kind, head in head_specs.items()}
+        )
+
+    def vocabulary_head(self, kind: str) -> VocabularyHead:
+        """The head of this kind, which scores tokens."""
+        head = self.heads[kind]
+        assert isinstance(head, VocabularyHead)
+        return head
+
+    def scores(self, hidden: Tensor, kind: str, lengths: Tensor | None = None) -> Tensor:
+        """What one head makes of hidden states [B, T, width]: [B, T, vocab] or [B, classes]."""
+        head = self.heads[kind]
+        match head:
+            case VocabularyHead():
+                result: Tensor = head(hidden, self.base.embedding.weight)
+            case NextSentence():
+                result = head(hidden)
+            case Classification():
+                result = head(hidden, lengths)
+            case _:
+                raise AssertionError(f"no head of type {type(head).__name__} can be called")
+        return result
+
+    def forward(
+        self,
+        ids: Tensor,
+        kind: str,
+        *,
+        causal: bool,
+        lengths: Tensor | None = None,
+        documents: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+    ) -> Tensor:
+        """Scores of one head for ids [B, T]; the rest as in Base."""
+        hidden = self.base(
+            ids,
+            causal=causal,
+            lengths=lengths,
+            documents=documents,
+            positions=positions,
+            cache=cache,
+        )
+        return self.scores(hidden, kind, lengths)
+
+
+def empty_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Model:
+    """A model with shapes and no memory: to count, or to be filled by a checkpoint."""
+    with torch.device("meta"):
+        return Model(spec, vocab, heads)
+
+
+def build_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec], seed: int) -> Model:
+    """A model with fresh weights.
+
+    Each tensor comes from a stream of its own, named after it: models of one shape and seed share
+    every tensor of the same name, whatever heads they hold.
+    """
+    model = empty_model(spec, vocab, heads).to_empty(device="cpu")
+    for path, module in model.named_modules():
+        for name, parameter in module.named_parameters(recurse=False):
+            generator = torch.Generator().manual_seed(derive(seed, "init", f"{path}.{name}"))
+            _initialise(parameter, name, path, module, spec, generator)
+    return model
+
+
+@torch.no_grad()
+def _initialise(
+    parameter: Tensor,
+    name: str,
+    path: str,
+    module: nn.Module,
+    spec: ModelSpec,
+    generator: torch.Generator,
+) -> None:
+    if name == "bias":
+        parameter.zero_()
+    elif isinstance(module, nn.LayerNorm):
+        parameter.fill_(1.0)
+    elif isinstance(module, nn.Embedding) and spec.scale_embedding:
+        parameter.normal_(0.0, 1 / math.sqrt(spec.width), generator=generator)
+    elif not isinstance(module, nn.Linear) or path.startswith("heads.classification"):
+        parameter.normal_(0.0, INIT_STD, generator=generator)
+    elif spec.norm == "post":
+        nn.init.xavier_uniform_(parameter, generator=generator)
+    else:
+        # Every block adds two branches to the residual stream: their sum keeps its size.
+        is_branch_end = path.endswith(("attention.out", "feed_forward.contract"))
+        std = INIT_STD / math.sqrt(2 * spec.layers) if is_branch_end else INIT_STD
+        parameter.normal_(0.0, std, generator=generator)
+
+
+def layer_groups(model: Model) -> list[tuple[str, list[nn.Parameter]]]:
+    """All parameters from the bottom up, for freezing and layer-wise rates; no group is empty."""
+    base = model.base
+    modules: list[tuple[str, list[nn.Module]]] = [
+        ("embedding", [base.embedding, base.position]),
+        *((f"block {index}", [block]) for index, block in enumerate(base.blocks)),
+        ("final norm", [base.final_norm]),
+        ("heads", [model.heads]),
+    ]
+    groups = [
+        (name, [parameter for member in members for parameter in member.parameters()])
+        for name, members in modules
+    ]
+    return [(name, parameters) for name, parameters in groups if parameters]

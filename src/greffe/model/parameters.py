@@ -1,0 +1,183 @@
+"""Exact accounting: how many parameters each block has, by arithmetic and by counting.
+
+The closed form comes from the shapes alone and never builds anything; the count builds the model
+on the meta device, without memory. Knows nothing of how the table is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, assert_never
+
+from greffe import config
+from greffe.config import HeadSpec, ModelSpec
+from greffe.model.heads import pooled_width
+from greffe.model.model import Model, empty_model
+
+BASE_PARTS = ("embedding", "positions", "all layers", "final norm")
+"""The rows that add up to the base; the others are parts of one layer."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One block: its formula with numbers, what the formula gives, what the built model holds."""
+
+    block: str
+    formula: str
+    closed: int
+    counted: int
+
+
+@dataclass(frozen=True)
+class Account:
+    """Parameters of a base, block by block, and of each head on it."""
+
+    blocks: tuple[Row, ...]
+    base: Row
+    heads: dict[str, Row]
+    totals: dict[str, Row]
+    """Base and one head together, by the head's kind."""
+
+    @property
+    def rows(self) -> list[Row]:
+        """Every row in the order of a table."""
+        pairs = [row for kind in self.heads for row in (self.heads[kind], self.totals[kind])]
+        return [*self.blocks, self.base, *pairs]
+
+    def to_json(self) -> dict[str, Any]:
+        """The account as plain dictionaries and numbers."""
+        return {
+            "base": {"closed": self.base.closed, "counted": self.base.counted},
+            "blocks": [asdict(row) for row in self.blocks],
+            "heads": {
+                kind: {
+                    "formula": row.formula,
+                    "closed": row.closed,
+                    "counted": row.counted,
+                    "total": self.totals[kind].closed,
+                    "total_counted": self.totals[kind].counted,
+                }
+                for kind, row in self.heads.items()
+            },
+        }
+
+
+def default_heads(spec: ModelSpec) -> dict[str, HeadSpec]:
+    """One head of each kind, as a recipe with this model would have them."""
+    return {
+        "next_token": config.NextTokenHead(tied=spec.tied),
+        "masked_token": config.MaskedTokenHead(tied=spec.tied),
+        "next_sentence": config.NextSentenceHead(),
+        "classification": config.ClassificationHead(classes=2, pooler="last"),
+    }
+
+
+def account(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Account:
+    """Closed form beside the real count for every block of the base and every head."""
+    model = empty_model(spec, vocab, heads)
+    blocks = _blocks(spec, vocab, model)
+    parts = [row for row in blocks if row.block in BASE_PARTS]
+    base = Row(
+        "base",
+        " + ".join(f"{row.closed:,}" for row in parts if row.closed),
+        sum(row.closed for row in parts),
+        _count(model, "base."),
+    )
+    head_rows = {}
+    totals = {}
+    for kind, head in heads.items():
+        formula, closed = _head(head, spec.width, vocab)
+        row = Row(f"{_label(kind)} head", formula, closed, _count(model, f"heads.{kind}."))
+        head_rows[kind] = row
+        totals[kind] = Row(
+            f"base + {row.block}",
+            f"{base.closed:,} + {closed:,}",
+            base.closed + closed,
+            base.counted + row.counted,
+        )
+    return Account(tuple(blocks), base, head_rows, totals)
+
+
+def _blocks(spec: ModelSpec, vocab: int, model: Model) -> list[Row]:
+    width, inner, layers = spec.width, spec.feed_forward, spec.layers
+    is_learned = isinstance(spec.position, config.Learned)
+    is_pre_norm = spec.norm == "pre"
+    qkv = 3 * width * width + 3 * width
+    out = width * width + width
+    feed_forward = width * inner + inner + inner * width + width
+    norms = 2 * 2 * width
+    layer = qkv + out + feed_forward + norms
+    # A base without layers has none to count: a sister with one stands in.
+    one_layer = empty_model(spec.model_copy(update={"layers": 1}), vocab, {})
+
+    def layer_row(block: str, formula: str, closed: int, *prefixes: str) -> Row:
+        counted = sum(_count(one_layer, f"base.blocks.0.{prefix}") for prefix in prefixes)
+        return Row(block, formula, closed, counted)
+
+    return [
+        Row("embedding", f"{vocab:,} × {width}", vocab * width, _count(model, "base.embedding.")),
+        Row(
+            "positions",
+            f"{spec.context} × {width}" if is_learned else "none",
+            spec.context * width if is_learned else 0,
+            _count(model, "base.position."),
+        ),
+        layer_row(
+            "attention: query, key, value",
+            f"3 × ({width} × {width} + {width})",
+            qkv,
+            "attention.qkv.",
+        ),
+        layer_row("attention: output", f"{width} × {width} + {width}", out, "attention.out."),
+        layer_row(
+            "feed forward",
+            f"({width} × {inner} + {inner}) + ({inner} × {width} + {width})",
+            feed_forward,
+            "feed_forward.",
+        ),
+        layer_row("norms", f"2 × 2 × {width}", norms, "attention_norm.", "feed_forward_norm."),
+        layer_row("one layer", f"{qkv:,} + {out:,} + {feed_forward:,} + {norms:,}", layer, ""),
+        Row("all layers", f"{layers} × {layer:,}", layers * layer, _count(model, "base.blocks.")),
+        Row(
+            "final norm",
+            f"2 × {width}" if is_pre_norm else "none",
+            2 * width if is_pre_norm else 0,
+            _count(model, "base.final_norm."),
+        ),
+    ]
+
+
+def _head(spec: HeadSpec, width: int, vocab: int) -> tuple[str, int]:
+    match spec:
+        case config.NextTokenHead():
+            return _matrix(width, vocab, tied=spec.tied)
+        case config.MaskedTokenHead():
+            formula, closed = _matrix(width, vocab, tied=spec.tied)
+            own = width * width + width + 2 * width
+            return f"({width} × {width} + {width}) + 2 × {width} + {formula}", own + closed
+        case config.NextSentenceHead():
+            closed = width * width + width + 2 * width + 2
+            return f"({width} × {width} + {width}) + (2 × {width} + 2)", closed
+        case config.ClassificationHead():
+            pooled = pooled_width(width, spec.pooler)
+            closed = spec.classes * pooled + spec.classes
+            return f"{spec.classes} × {pooled} + {spec.classes}", closed
+        case _:
+            assert_never(spec)
+
+
+def _matrix(width: int, vocab: int, *, tied: bool) -> tuple[str, int]:
+    if tied:
+        return f"{vocab:,} (the matrix is the embedding)", vocab
+    return f"{vocab:,} × {width} + {vocab:,}", vocab * width + vocab
+
+
+def _label(kind: str) -> str:
+    return kind.replace("_", "-")
+
+
+def _count(model: Model, prefix: str) -> int:
+    return sum(
+        parameter.numel() for name, parameter in model.named_parameters() if name.startswith(prefix)
+    )

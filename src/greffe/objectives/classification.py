@@ -1,0 +1,65 @@
+"""Classification: a label for each text, with class weights and label smoothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from greffe.config import Classification
+from greffe.data.batches import Batch, pad_rows
+from greffe.model.model import Model
+from greffe.objectives.objective import Objective, read
+
+
+class ClassificationObjective(Objective):
+    """Cross-entropy over classes; weighted means as in torch: divided by the targets' weights."""
+
+    directions = ("causal", "bidirectional")
+
+    def __init__(
+        self, spec: Classification, class_counts: Sequence[int], *, causal: bool, pad: int
+    ) -> None:
+        self.spec = spec
+        self.causal = causal
+        self.pad = pad
+        counts = torch.tensor(class_counts, dtype=torch.float32)
+        is_balanced = spec.class_weights == "balanced"
+        self.class_weights = (
+            counts.sum() / (len(counts) * counts) if is_balanced else torch.ones_like(counts)
+        )
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        return {"classification": 1.0}
+
+    def prepare(self, rows: Sequence[npt.NDArray[np.integer]], labels: Sequence[int]) -> Batch:
+        """Texts as ids with <sos> … <eos>, and class numbers."""
+        ids, lengths = pad_rows(rows, self.pad)
+        targets = torch.tensor(labels, dtype=torch.int64)
+        return Batch(
+            ids=ids,
+            counts={"classification": float(self.class_weights[targets].sum())},
+            lengths=lengths,
+            targets=targets,
+            tokens=sum(len(row) for row in rows),
+        )
+
+    def loss(self, model: Model, batch: Batch) -> dict[str, Tensor]:
+        assert batch.targets is not None
+        scores = model.heads["classification"](
+            read(model, batch, causal=self.causal), batch.lengths
+        )
+        return {
+            "classification": F.cross_entropy(
+                scores,
+                batch.targets,
+                weight=self.class_weights,
+                label_smoothing=self.spec.label_smoothing,
+                reduction="sum",
+            )
+        }

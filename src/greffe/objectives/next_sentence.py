@@ -1,0 +1,121 @@
+"""Next sentence: masked tokens, and whether the second half of a row follows the first.
+
+A row becomes `<sos> first <eos> second <eos>`. In half of the cases the second half is the true
+continuation, in the others it comes from another document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from greffe.config import HeadSpec, MaskedTokenHead, NextSentence, NextSentenceHead
+from greffe.data.batches import Batch, pad_rows
+from greffe.data.shards import PackedRows
+from greffe.data.tokenizer import Tokenizer
+from greffe.model.model import Model
+from greffe.objectives.masked import Masker, hide_rows
+from greffe.objectives.objective import LanguageObjective, RowBatch, read, vocabulary_term
+
+Ids = npt.NDArray[np.int64]
+SENTENCE_ENDS = (".", "!", "?", "…", "。", "؟", "।")
+
+
+class NextSentenceObjective(LanguageObjective):
+    """BERT's pair of tasks, from whole documents."""
+
+    directions = ("bidirectional",)
+    needs_partners = True
+
+    def __init__(self, spec: NextSentence, tokenizer: Tokenizer, tied: bool) -> None:
+        super().__init__(tokenizer, tied)
+        self.weight = spec.weight
+        self.masker = Masker(spec, tokenizer)
+        self.ends_sentence = np.array(
+            [tokenizer.piece(number).endswith(SENTENCE_ENDS) for number in range(tokenizer.size)]
+        )
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        return {"masked_token": 1.0, "next_sentence": self.weight}
+
+    def heads(self) -> dict[str, HeadSpec]:
+        return {
+            "masked_token": MaskedTokenHead(tied=self.tied),
+            "next_sentence": NextSentenceHead(),
+        }
+
+    def prepare(self, rows: RowBatch) -> Batch:
+        assert rows.partners is not None
+        pairs = [
+            self._pair(rows.packed, rows.partners, number, random)
+            for number, random in enumerate(rows.streams)
+        ]
+        padded, lengths = pad_rows([ids for ids, _ in pairs], self.tokenizer.pad)
+        ids, places, targets = hide_rows(self.masker, padded.numpy(), rows.streams)
+        return Batch(
+            ids=torch.from_numpy(ids),
+            counts={"masked_token": len(targets), "next_sentence": len(pairs)},
+            lengths=lengths,
+            targets=torch.from_numpy(targets),
+            places=torch.from_numpy(places),
+            follows=torch.tensor([int(follows) for _, follows in pairs]),
+            tokens=sum(len(ids) for ids, _ in pairs),
+            target_bytes={"masked_token": self.count_bytes(targets)},
+        )
+
+    def loss(self, model: Model, batch: Batch) -> dict[str, Tensor]:
+        assert batch.follows is not None
+        hidden = read(model, batch, causal=False)
+        scores = model.heads["next_sentence"](hidden)
+        return {
+            "masked_token": vocabulary_term(
+                model, "masked_token", batch, causal=False, hidden=hidden
+            ),
+            "next_sentence": F.cross_entropy(scores, batch.follows, reduction="sum"),
+        }
+
+    def _pair(
+        self, packed: PackedRows, partners: PackedRows, number: int, random: np.random.Generator
+    ) -> tuple[Ids, bool]:
+        """One row's two halves, and whether they belong together."""
+        text, document = self._longest_text(packed, number, other_than=None)
+        cut = self._cut(text, random)
+        first, second = text[:cut], text[cut:]
+        wants_other = bool(random.random() < 0.5)
+        other, _ = self._longest_text(partners, number, other_than=document)
+        follows = not (wants_other and len(other))
+        if not follows:
+            room = packed.ids.shape[1] - 3 - len(first)
+            second = other[: max(1, room)]
+        sos, eos = self.tokenizer.sos, self.tokenizer.eos
+        return np.concatenate([[sos], first, [eos], second, [eos]]).astype(np.int64), follows
+
+    def _longest_text(
+        self, packed: PackedRows, number: int, *, other_than: int | None
+    ) -> tuple[Ids, int]:
+        """Ordinary tokens of the row's longest document, and that document's number in the part."""
+        real = slice(0, int(packed.lengths[number]))
+        ids, documents = packed.ids[number, real], packed.documents[number, real]
+        ordinary = (ids != self.tokenizer.sos) & (ids != self.tokenizer.eos)
+        names = packed.first_document[number] + documents
+        if other_than is not None:
+            ordinary &= names != other_than
+        if not ordinary.any():
+            return ids[:0], -1
+        found, sizes = np.unique(names[ordinary], return_counts=True)
+        longest = int(found[np.argmax(sizes)])
+        # The wrapped pair is three tokens longer than its text and must fit the row.
+        return ids[ordinary & (names == longest)][: packed.ids.shape[1] - 3], longest
+
+    def _cut(self, text: Ids, random: np.random.Generator) -> int:
+        """Where to cut: in the middle half, after a sentence end if there is one."""
+        low, high = len(text) // 4, max(len(text) // 4 + 1, 3 * len(text) // 4)
+        ends = np.flatnonzero(self.ends_sentence[text[low:high]]) + low + 1
+        ends = ends[ends < len(text)]
+        return int(random.choice(ends)) if len(ends) else int(random.integers(low, high))

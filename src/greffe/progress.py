@@ -1,0 +1,151 @@
+"""Progress of long jobs and one-line notices, on standard error. Knows nothing of what is done.
+
+In a terminal a bar moves; piped, a plain line appears at most every few seconds. Each says what,
+how far, how fast and how long still.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+LINE_SECONDS = 10.0
+_quiet = False
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence progress and notices inside the block."""
+    global _quiet
+    before, _quiet = _quiet, True
+    try:
+        yield
+    finally:
+        _quiet = before
+
+
+def silence() -> None:
+    """No progress and no notices for the rest of the process."""
+    global _quiet
+    _quiet = True
+
+
+def notice(text: str) -> None:
+    """One message for the user, above any bar."""
+    if _quiet:
+        return
+    if Progress.active is not None and Progress.active.bar is not None:
+        Progress.active.bar.console.print(text, markup=False, highlight=False)
+    else:
+        print(text, file=sys.stderr, flush=True)
+
+
+def format_seconds(seconds: float) -> str:
+    """`0:07`, `12:30`, `1:02:03`."""
+    whole = max(0, round(seconds))
+    hours, rest = divmod(whole, 3600)
+    minutes, left = divmod(rest, 60)
+    return f"{hours}:{minutes:02}:{left:02}" if hours else f"{minutes}:{left:02}"
+
+
+def format_count(amount: float) -> str:
+    """`950`, `12.3k`, `4.56M`: three figures that fit a progress line."""
+    for limit, scale, unit in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if abs(amount) >= limit:
+            return f"{amount / scale:.3g}{unit}"
+    return f"{amount:.4g}"
+
+
+class Progress:
+    """A bar in a terminal, plain lines elsewhere: `with Progress("encode", n) as p: p.advance(1)`.
+
+    `total` is in units of work and drives share and time left; None shows only how much was done.
+    """
+
+    active: Progress | None = None
+
+    def __init__(
+        self, what: str, total: float | None, unit: str = "", *, start: float = 0.0
+    ) -> None:
+        self.what = what
+        self.total = total
+        self.unit = unit
+        self.done = start
+        self.detail = ""
+        self._start = start
+        self._began = time.monotonic()
+        self._last_line = self._began
+        from rich.progress import Progress as Bar
+
+        self.bar: Bar | None = None
+
+    def __enter__(self) -> Self:
+        self._outer, Progress.active = Progress.active, self
+        if sys.stderr.isatty() and not _quiet and self._outer is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn
+            from rich.progress import Progress as Bar
+
+            self.bar = Bar(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=24),
+                TextColumn("{task.fields[status]}"),
+                console=Console(stderr=True),
+                transient=False,
+            )
+            self._task = self.bar.add_task(self.what, total=self.total, status="")
+            self.bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._show(final=True, failed=kind is not None)
+        if self.bar is not None:
+            self.bar.stop()
+        Progress.active = self._outer
+
+    def advance(self, amount: float, detail: str | None = None) -> None:
+        """Add to what is done; `detail` is shown at the end of the line."""
+        self.set(self.done + amount, detail)
+
+    def set(self, done: float, detail: str | None = None) -> None:
+        """Say how much is done in all."""
+        self.done = done
+        if detail is not None:
+            self.detail = detail
+        if self.bar is not None or time.monotonic() - self._last_line >= LINE_SECONDS:
+            self._show()
+
+    def status(self) -> str:
+        """Share, speed, time left and detail as one plain text."""
+        elapsed = max(time.monotonic() - self._began, 1e-9)
+        speed = (self.done - self._start) / elapsed
+        parts = []
+        if self.total:
+            parts.append(f"{min(1.0, self.done / self.total):4.0%}")
+        if self.unit:
+            parts.append(f"{format_count(self.done)} {self.unit}, {format_count(speed)}/s")
+        if self.total and speed > 0 and self.done < self.total:
+            parts.append(f"{format_seconds((self.total - self.done) / speed)} left")
+        else:
+            parts.append(f"{format_seconds(elapsed)} taken")
+        if self.detail:
+            parts.append(self.detail)
+        return " · ".join(parts)
+
+    def _show(self, *, final: bool = False, failed: bool = False) -> None:
+        self._last_line = time.monotonic()
+        if _quiet:
+            return
+        if self.bar is not None:
+            self.bar.update(self._task, completed=self.done, status=self.status())
+        elif not (final and failed):
+            print(f"{self.what}: {self.status()}", file=sys.stderr, flush=True)

@@ -1,0 +1,187 @@
+"""Small texts that the project makes itself: book reviews in French, and a chain of made-up words.
+
+The reviews show what pretraining is worth: in the unlabelled ones, words of the same mood keep
+company; a labelled one has one or two such words among neutral ones, so that few labels name few
+of them. Knows nothing of tokenizers, models or files.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+
+from greffe.samples import lexicon
+from greffe.samples.lexicon import Mood, Topic
+from greffe.seeding import rng
+
+_T = TypeVar("_T")
+
+LABELS = ("positif", "négatif")
+_MOODS = dict(zip(LABELS, (lexicon.POSITIVE, lexicon.NEGATIVE), strict=True))
+
+
+def toy_documents(count: int, seed: int) -> Iterator[str]:
+    """Unlabelled reviews of one to four sentences, rich in words of one mood each.
+
+    A document depends on the seed and its place alone: a larger count adds documents at the end.
+    """
+    for index in range(count):
+        writer = _Writer(rng(seed, "toy", "document", index))
+        mood = _MOODS[writer.pick(LABELS)]
+        sentences = [writer.opinion(mood, words=writer.roll(1, 2))]
+        for _ in range(writer.roll(0, 3)):
+            is_opinion = writer.chance(0.75)
+            sentences.append(
+                writer.opinion(mood, words=writer.roll(1, 2)) if is_opinion else writer.neutral()
+            )
+        yield writer.review(sentences)
+
+
+def toy_reviews(count: int, seed: int) -> Iterator[tuple[str, str]]:
+    """Labelled reviews (label, text), with one or two words that tell the label.
+
+    Each two neighbours have one label each: any even count is balanced exactly.
+    """
+    for index in range(count):
+        first = int(rng(seed, "toy", "pair", index // 2).integers(2))
+        label = LABELS[(first + index) % 2]
+        writer = _Writer(rng(seed, "toy", "review", index))
+        sentences = [writer.neutral() for _ in range(writer.roll(1, 3))]
+        place = writer.roll(0, len(sentences))
+        sentences.insert(place, writer.opinion(_MOODS[label], words=writer.roll(1, 2)))
+        yield label, writer.review(sentences)
+
+
+class _Writer:
+    """Writes one review about one topic."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self._generator = generator
+        self._topic: Topic = self.pick(lexicon.TOPICS)
+
+    def pick(self, options: Sequence[_T]) -> _T:
+        return options[self._generator.integers(len(options))]
+
+    def roll(self, lowest: int, highest: int) -> int:
+        return int(self._generator.integers(lowest, highest + 1))
+
+    def chance(self, share: float) -> bool:
+        return bool(self._generator.random() < share)
+
+    def opinion(self, mood: Mood, *, words: int) -> str:
+        adjective, other_adjective = self._generator.choice(mood.adjectives, 2, replace=False)
+        verb, other_verb = self._generator.choice(mood.verbs, 2, replace=False)
+        return self.pick(lexicon.ONE_WORD if words == 1 else lexicon.TWO_WORDS).format(
+            subject=self.pick(self._topic.subjects + lexicon.SUBJECTS),
+            adjective=adjective,
+            other_adjective=other_adjective,
+            verb=verb,
+            other_verb=other_verb,
+            noun=self.pick(mood.nouns),
+            reader=self.pick(lexicon.READERS),
+        )
+
+    def neutral(self) -> str:
+        sentence = self.pick(self._topic.scenes + lexicon.NEUTRAL)
+        return sentence.format(number=self.pick(lexicon.NUMBERS))
+
+    def review(self, sentences: Sequence[str]) -> str:
+        first, *rest = sentences
+        if self.chance(0.3):
+            first = f"Bonjour les {self.pick(lexicon.GREETED)}, {first}"
+        return " ".join(f"{text[0].upper()}{text[1:]}." for text in (first, *rest))
+
+
+class MarkovLanguage:
+    """A seeded chain over made-up words whose entropy is known exactly.
+
+    Each word depends on the `order` words before it. All words have four letters, so that bits a
+    word, bits a byte (with the space after the word) and their bounds are one and the same figure.
+    """
+
+    _LETTERS = 4
+
+    def __init__(
+        self, seed: int = 0, *, words: int = 32, order: int = 1, branching: int = 4
+    ) -> None:
+        syllables = ["".join(pair) for pair in itertools.product("bdfgklmnprstvz", "aeiou")]
+        generator = rng(seed, "toy", "markov")
+        vocabulary = ["".join(pair) for pair in itertools.product(syllables, repeat=2)]
+        self.words: tuple[str, ...] = tuple(generator.choice(vocabulary, words, replace=False).tolist())
+        self.order = order
+        states = words**order
+        likely = np.zeros((states, words))
+        for row in likely:
+            successors = generator.choice(words, branching, replace=False)
+            row[successors] = generator.dirichlet(np.ones(branching))
+        # A little of everything keeps the chain in one piece, whatever was drawn.
+        self.next_word = 0.98 * likely + 0.02 / words  # (states, words)
+
+    def documents(self, count: int, seed: int, *, length: int = 48) -> Iterator[str]:
+        """Documents of `length` words; the first ones follow the stationary distribution."""
+        cumulative = self.next_word.cumsum(axis=1)
+        start = self.stationary.cumsum()
+        for index in range(count):
+            draws = rng(seed, "toy", "markov document", index).random(length)
+            state = _invert(start, float(draws[0]))
+            chosen = list(self._state_words(state))
+            for draw in draws[self.order :]:
+                word = _invert(cumulative[state], float(draw))
+                chosen.append(word)
+                state = self._follow(state, word)
+            yield " ".join(self.words[word] for word in chosen[:length])
+
+    @cached_property
+    def stationary(self) -> np.ndarray:
+        """Long-run share of each state, a state being the last `order` words."""
+        states = len(self.next_word)
+        # shares · moves = shares, with one equation replaced by: the shares sum to one.
+        equations = self._moves.T - np.eye(states)
+        equations[-1] = 1.0
+        return np.linalg.solve(equations, np.eye(states)[-1])
+
+    @cached_property
+    def entropy_rate(self) -> float:
+        """Bits a word, all words before it being known: the best a causal model can do."""
+        return self._conditional_entropy(self.next_word)
+
+    @cached_property
+    def masked_entropy(self) -> float:
+        """Bits a word, all words on both sides being known: the best a masked model can do."""
+        # H(word | both sides) = H(word and the next `order` | before) - H(the next `order` | before).
+        after = np.linalg.matrix_power(self._moves, self.order + 1)
+        return (self.order + 1) * self.entropy_rate - self._conditional_entropy(after)
+
+    @property
+    def bits_per_byte(self) -> float:
+        """The entropy rate a byte of text, the space after each word included."""
+        return self.entropy_rate / (self._LETTERS + 1)
+
+    @cached_property
+    def _moves(self) -> np.ndarray:
+        states, words = self.next_word.shape
+        moves = np.zeros((states, states))
+        for state in range(states):
+            for word in range(words):
+                moves[state, self._follow(state, word)] = self.next_word[state, word]
+        return moves
+
+    def _follow(self, state: int, word: int) -> int:
+        return (state * len(self.words) + word) % len(self.next_word)
+
+    def _state_words(self, state: int) -> Iterator[int]:
+        for power in reversed(range(self.order)):
+            yield state // len(self.words) ** power % len(self.words)
+
+    def _conditional_entropy(self, rows: np.ndarray) -> float:
+        logs = np.log2(rows, out=np.zeros_like(rows), where=rows > 0)
+        return float(-(self.stationary[:, None] * rows * logs).sum())
+
+
+def _invert(cumulative: np.ndarray, draw: float) -> int:
+    # Rounding can leave the last entry just below one.
+    return min(int(cumulative.searchsorted(draw, side="right")), len(cumulative) - 1)

@@ -1,0 +1,328 @@
+"""Fine-tune: a base and labelled texts → a classifier. Or the same architecture from scratch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from greffe.checkpoint import load_tokenizer, run_weights
+from greffe.config import (
+    Classification,
+    ClassificationHead,
+    HeadSpec,
+    Pooler,
+    Recipe,
+    TrainSpec,
+    load_recipe,
+)
+from greffe.data.batches import Batch
+from greffe.data.sampler import ExampleSampler
+from greffe.data.tables import Example, label_order, read_examples, split_examples
+from greffe.data.text import ReadOptions
+from greffe.data.tokenizer import Tokenizer, train_tokenizer
+from greffe.errors import DataError, RecipeError
+from greffe.evaluation.metrics import evaluate_probabilities, label_indices
+from greffe.inference.predict import predict_ids
+from greffe.model.model import Model, build_model
+from greffe.objectives.classification import ClassificationObjective
+from greffe.objectives.objective import Direction
+from greffe.progress import notice
+from greffe.run import Manifest, RunDirectory, new_lineage
+from greffe.stages.fit import Looked, finish, fit
+from greffe.stages.folders import check_same_recipe, is_finished, run_folder
+from greffe.training.loop import set_threads
+from greffe.weights import base_hash, transfer
+from greffe.world import World
+
+Examples = str | Path | Sequence[Example] | Sequence[tuple[str, str]]
+VALIDATION_SHARE = 0.2
+
+
+def finetune(
+    data: Examples,
+    out: str | Path,
+    *,
+    parent: RunDirectory | None = None,
+    like: RunDirectory | None = None,
+    recipe: str | Path | Recipe | None = None,
+    valid: Examples | None = None,
+    budget: str | None = None,
+    seed: int | None = None,
+    changes: Sequence[str] = (),
+    options: ReadOptions | None = None,
+    new_head: bool = False,
+    show_tensors: bool = False,
+    overwrite: bool = False,
+    resume: bool = False,
+) -> RunDirectory:
+    """Teach classes: from `parent`'s weights, or from scratch, shaped like `like` or `recipe`."""
+    model_of = parent or like
+    if model_of is None and recipe is None:
+        raise RecipeError(
+            "There is nothing to fine-tune.",
+            expected="--from RUN, or --scratch with --like RUN or --recipe NAME",
+        )
+    chosen = finetune_recipe(model_of, recipe, budget, seed, changes)
+    spec = chosen.objective
+    assert isinstance(spec, Classification)
+    world = World.join()
+    threads = set_threads(chosen.train.threads)
+    train_part, valid_part = load_parts(data, valid, options or ReadOptions(), chosen.seed)
+    labels = label_order(example.label for example in train_part)
+    truth = label_indices(labels, [example.label for example in train_part])
+    label_indices(labels, [example.label for example in valid_part])
+
+    with run_folder(out, world, overwrite=overwrite, resume=resume) as folder:
+        run = RunDirectory(folder.path)
+        if folder.resuming and is_finished(run):
+            return run
+        tokenizer = (
+            load_tokenizer(model_of)
+            if model_of is not None
+            else train_tokenizer((example.text for example in train_part), chosen.tokenizer)
+        )
+        chosen = chosen.with_changes([f"tokenizer.vocab={tokenizer.size}"])
+        if folder.resuming:
+            check_same_recipe(run, chosen)
+        directions = directions_of(model_of, recipe)
+        direction = choose_direction(spec, directions)
+        head = ClassificationHead(
+            classes=len(labels), pooler=choose_pooler(spec, direction), dropout=spec.dropout
+        )
+        heads: dict[str, HeadSpec] = {"classification": head}
+        model = build_model(chosen.model, tokenizer.size, heads, chosen.seed)
+        parent_hash = None
+        if parent is not None:
+            weights, parent_hash = run_weights(parent)
+            same_task = parent.manifest().labels == labels and not new_head
+            taken = transfer(model, weights, str(parent.path), keep_heads=same_task)
+            notice(taken.describe(str(parent.path), show_tensors))
+        else:
+            notice("from scratch: every weight is new")
+        task = ClassificationObjective(
+            spec,
+            np.bincount(truth, minlength=len(labels)).tolist(),
+            causal=direction == "causal",
+            pad=tokenizer.pad,
+        )
+        if world.is_main and not folder.resuming:
+            run.write_recipe(chosen)
+            tokenizer.save(run.tokenizer_path)
+            run.write_manifest(
+                Manifest(
+                    kind="classifier",
+                    status="training",
+                    vocab=tokenizer.size,
+                    heads=heads,
+                    directions=directions,
+                    labels=labels,
+                    direction=direction,
+                    lineage=new_lineage(
+                        threads=threads,
+                        parent=str(parent.path) if parent else None,
+                        parent_weights=parent_hash,
+                        initial_base=base_hash(model),
+                        tokenizer=tokenizer.fingerprint,
+                        data={"train": data_hash(train_part), "valid": data_hash(valid_part)},
+                    ),
+                )
+            )
+        world.barrier()
+
+        rows = encode_rows(train_part, tokenizer, chosen.model.context)
+        sampler = ExampleSampler(chosen.seed, tuple(len(row) for row in rows), chosen.train.batch)
+
+        def batches(step: int) -> list[Batch]:
+            places = sampler.step(step)[world.rank :: world.size]
+            return [
+                task.prepare([rows[place] for place in part], [int(truth[p]) for p in part])
+                for part in np.array_split(places, chosen.train.accumulation)
+                if len(part)
+            ]
+
+        held_out = HeldOut(model, tokenizer, labels, valid_part, causal=direction == "causal")
+        notice(
+            f"fine-tune: {len(train_part):,} texts, {len(labels)} classes, "
+            f"{len(valid_part):,} held out, reading {direction}, pooler {head.pooler}"
+        )
+        state = fit(
+            run,
+            model,
+            task,
+            batches,
+            held_out.look,
+            spec=chosen.train,
+            steps_per_epoch=sampler.steps_per_epoch,
+            seed=chosen.seed,
+            world=world,
+            what="fine-tune",
+        )
+        if world.is_main:
+            finish(run, model, state, chosen.train)
+        world.barrier()
+    run.say_where()
+    return run
+
+
+class HeldOut:
+    """Labelled texts that are only looked at, encoded once."""
+
+    def __init__(
+        self,
+        model: Model,
+        tokenizer: Tokenizer,
+        labels: list[str],
+        examples: Sequence[Example],
+        *,
+        causal: bool,
+    ) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.labels = labels
+        self.truth = [example.label for example in examples]
+        self.documents = tokenizer.encode_batch([example.text for example in examples])
+        self.causal = causal
+
+    def look(self) -> Looked:
+        """Accuracy, macro F1 and log loss of the model as it is now."""
+        predictions = predict_ids(
+            self.model, self.tokenizer, self.labels, self.documents, causal=self.causal
+        )
+        shares = np.array([list(prediction.probabilities.values()) for prediction in predictions])
+        found = evaluate_probabilities(self.labels, self.truth, shares)
+        metrics = {
+            "accuracy": found.accuracy,
+            "macro_f1": found.macro_f1,
+            "log_loss": found.log_loss,
+        }
+        line = f"validation accuracy {found.accuracy:.1%} · log loss {found.log_loss:.3f}"
+        # Equal accuracies are told apart by the log loss, which can never outweigh one text.
+        score = found.accuracy - 1e-5 * min(found.log_loss, 10.0)
+        return Looked(score=score, metrics=metrics, line=line)
+
+
+def finetune_recipe(
+    model_of: RunDirectory | None,
+    recipe: str | Path | Recipe | None,
+    budget: str | None,
+    seed: int | None,
+    changes: Sequence[str],
+) -> Recipe:
+    """The base's recipe with [finetune] as [train] and [classification] as [objective]."""
+    given = None
+    if recipe is not None:
+        given = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
+    base = model_of.recipe() if model_of is not None else given
+    assert base is not None
+    teaching = given or base
+    chosen = base.model_copy(
+        update={
+            "objective": teaching.classification,
+            "train": TrainSpec.model_validate(teaching.finetune.model_dump()),
+            "finetune": teaching.finetune,
+            "classification": teaching.classification,
+        }
+    )
+    flags = [f"train.budget={budget}"] if budget else []
+    flags += [f"seed={seed}"] if seed is not None else []
+    # In a fine-tuning, [finetune] and [classification] are the run's [train] and [objective].
+    meant = [
+        change.replace("finetune.", "train.", 1)
+        if change.startswith("finetune.")
+        else change.replace("classification.", "objective.", 1)
+        if change.startswith("classification.")
+        else change
+        for change in changes
+    ]
+    return chosen.with_changes([*flags, *meant])
+
+
+def directions_of(
+    model_of: RunDirectory | None, recipe: str | Path | Recipe | None
+) -> list[Direction]:
+    """In which ways the base can read."""
+    if model_of is not None:
+        return model_of.manifest().directions
+    assert recipe is not None
+    given = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
+    match given.objective.kind:
+        case "causal":
+            return ["causal"]
+        case "hybrid":
+            return ["causal", "bidirectional"]
+        case _:
+            return ["bidirectional"]
+
+
+def choose_direction(spec: Classification, directions: Sequence[Direction]) -> Direction:
+    """As the recipe says; left to itself, both ways if the base learnt to."""
+    if spec.direction != "auto":
+        return spec.direction
+    return "bidirectional" if "bidirectional" in directions else "causal"
+
+
+def choose_pooler(spec: Classification, direction: Direction) -> Pooler:
+    """As the recipe says; left to itself, where a base of this direction knows most."""
+    if spec.pooler != "auto":
+        return spec.pooler
+    return "last" if direction == "causal" else "mean"
+
+
+def load_parts(
+    data: Examples, valid: Examples | None, options: ReadOptions, seed: int
+) -> tuple[list[Example], list[Example]]:
+    """Training and validation examples; without a validation file a part is held out."""
+    examples = load_examples(data, options)
+    if valid is not None:
+        return examples, load_examples(valid, options)
+    label_order(example.label for example in examples)  # one class: an error before any split
+    train_part, valid_part = split_examples(examples, VALIDATION_SHARE, seed)
+    if not valid_part:
+        raise DataError(
+            "There are too few labelled texts to hold some out.",
+            expected="at least two texts of some class, or --valid FILE",
+            found=f"{len(examples)} texts",
+        )
+    notice(f"no --valid given: {len(valid_part)} of {len(examples)} texts held out, by class")
+    return train_part, valid_part
+
+
+def load_examples(data: Examples, options: ReadOptions) -> list[Example]:
+    """All examples of a table, or of a sequence given from Python."""
+    if isinstance(data, str | Path):
+        examples = list(read_examples(data, options))
+    else:
+        examples = [item if isinstance(item, Example) else Example(*item) for item in data]
+    if not examples:
+        raise DataError(f"{data if isinstance(data, str | Path) else 'data'} holds no example.")
+    return examples
+
+
+def encode_rows(
+    examples: Sequence[Example], tokenizer: Tokenizer, context: int
+) -> list[npt.NDArray[np.int64]]:
+    """Texts as `<sos> ids <eos>`; what is longer than the context is cut, and said."""
+    documents = tokenizer.encode_batch([example.text for example in examples])
+    cut = [len(ids) - (context - 2) for ids in documents if len(ids) > context - 2]
+    if cut:
+        share = sum(cut) / sum(len(ids) for ids in documents)
+        notice(
+            f"{len(cut)} of {len(documents)} texts are longer than the context, {context} tokens: "
+            f"training reads their beginning, {share:.1%} of all tokens are not read"
+        )
+    return [
+        np.concatenate(([tokenizer.sos], ids[: context - 2], [tokenizer.eos])).astype(np.int64)
+        for ids in documents
+    ]
+
+
+def data_hash(examples: Sequence[Example]) -> str:
+    """SHA-256 of labels and texts in their order."""
+    digest = hashlib.sha256()
+    for example in examples:
+        digest.update(f"{example.label}\t{example.text}\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,67 @@
+"""The folder a run is written to: taken by one process, and what resuming it asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from greffe.config import Recipe
+from greffe.errors import RecipeError
+from greffe.progress import notice
+from greffe.run import RECIPE_FILE, RUN_FILE, OutputFolder, RunDirectory
+from greffe.world import World
+
+
+def run_folder(path: str | Path, world: World, *, overwrite: bool, resume: bool) -> OutputFolder:
+    """The output folder of a run, the same on every rank and written by the first."""
+    folder = OutputFolder(
+        path,
+        markers=(RUN_FILE, RECIPE_FILE),
+        overwrite=overwrite,
+        resume=resume,
+        is_main=world.is_main,
+    )
+    world.barrier()
+    return folder
+
+
+def is_finished(run: RunDirectory) -> bool:
+    """True, with a word to the user, if there is nothing left to do."""
+    if not (run.path / RUN_FILE).exists() or run.manifest().status != "finished":
+        return False
+    notice(f"{run.path} is already finished: nothing to do")
+    return True
+
+
+def check_same_recipe(run: RunDirectory, recipe: Recipe) -> None:
+    """A resumed run goes on with its own recipe: other wishes are an error, not a silent mix."""
+    if not (run.path / RUN_FILE).exists():
+        return
+    before, now = flatten(run.recipe()), flatten(recipe)
+    changed = [
+        f"{key} was {before.get(key)!r}, now {now.get(key)!r}"
+        for key in sorted(before.keys() | now.keys())
+        if before.get(key) != now.get(key) and key != "name"
+    ]
+    if changed:
+        raise RecipeError(
+            f"{run.path} was begun with another recipe and cannot be resumed with this one.",
+            expected=f"the choices in {run.path / RECIPE_FILE}",
+            found="; ".join(changed[:5]),
+            hint="resume with the same flags, or start anew with --overwrite",
+        )
+
+
+def flatten(recipe: Recipe) -> dict[str, Any]:
+    """`{"train.lr": 0.001, …}`."""
+    result: dict[str, Any] = {}
+
+    def visit(prefix: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for key, child in value.items():
+                visit(f"{prefix}.{key}" if prefix else key, child)
+        else:
+            result[prefix] = value
+
+    visit("", recipe.model_dump(mode="json"))
+    return result

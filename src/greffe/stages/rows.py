@@ -1,0 +1,93 @@
+"""Rows of a packed corpus as batches of an objective: for training by step, for validation once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from greffe.data.batches import Batch
+from greffe.data.sampler import Indices, RowSampler, permuted
+from greffe.data.shards import TokenPart
+from greffe.model.model import Model
+from greffe.objectives.objective import LanguageObjective, RowBatch
+from greffe.seeding import derive, rng
+from greffe.stages.fit import Looked
+from greffe.world import World
+
+VALIDATION_BATCH = 32
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """Batches of a part of a corpus; every one is a pure function of (seed, step)."""
+
+    part: TokenPart
+    objective: LanguageObjective
+    context: int
+    seed: int
+
+    @property
+    def rows(self) -> int:
+        """Rows in the part."""
+        return self.part.rows_total(self.context)
+
+    def batch(self, indices: Indices, numbers: Indices, scope: str) -> Batch:
+        """The objective's batch of these rows; `numbers` name their random streams."""
+        streams = [rng(self.seed, scope, int(number)) for number in numbers]
+        partners = None
+        if self.objective.needs_partners:
+            others = np.array([stream.integers(self.rows) for stream in streams], dtype=np.int64)
+            partners = self.part.rows(others, self.context)
+        packed = self.part.rows(indices, self.context)
+        return self.objective.prepare(RowBatch(packed, numbers, streams, partners))
+
+    def training(self, sampler: RowSampler, step: int, parts: int, world: World) -> list[Batch]:
+        """This rank's parts of a step: together they are the step's global batch."""
+        rows = sampler.step(step)[world.rank :: world.size]
+        numbers = np.arange(step * sampler.batch, (step + 1) * sampler.batch, dtype=np.int64)
+        numbers = numbers[world.rank :: world.size]
+        chosen = zip(np.array_split(rows, parts), np.array_split(numbers, parts), strict=True)
+        return [self.batch(some, names, "corrupt") for some, names in chosen if len(some)]
+
+    def validation(self, most: int) -> Iterator[Batch]:
+        """At most `most` rows, always the same ones, hidden in always the same places."""
+        count = min(most, self.rows)
+        indices = permuted(
+            np.arange(count, dtype=np.int64), self.rows, derive(self.seed, "validation")
+        )
+        for start in range(0, count, VALIDATION_BATCH):
+            some = indices[start : start + VALIDATION_BATCH]
+            yield self.batch(some, np.arange(start, start + len(some), dtype=np.int64), "look")
+
+
+@torch.no_grad()
+def look_at_rows(
+    model: Model, objective: LanguageObjective, source: RowSource, most: int
+) -> Looked:
+    """Mean loss, perplexity and bits per byte on held-out rows."""
+    model.eval()
+    sums = dict.fromkeys(objective.weights, 0.0)
+    counts = dict.fromkeys(objective.weights, 0.0)
+    sizes: dict[str, int] = {}
+    for batch in source.validation(most):
+        for name, value in objective.loss(model, batch).items():
+            sums[name] += float(value)
+            counts[name] += batch.counts[name]
+        for name, size in batch.target_bytes.items():
+            sizes[name] = sizes.get(name, 0) + size
+    means = {name: sums[name] / max(counts[name], 1.0) for name in sums}
+    loss = sum(objective.weights[name] * mean for name, mean in means.items())
+    metrics = {"loss": loss}
+    for name, size in sizes.items():
+        prefix = f"{name}_" if len(sizes) > 1 else ""
+        metrics[f"{prefix}perplexity"] = math.exp(min(means[name], 700.0))
+        metrics[f"{prefix}bits_per_byte"] = sums[name] / math.log(2) / max(size, 1)
+    words = [f"validation loss {loss:.3f}"]
+    words += [
+        f"{name.replace('_', ' ')} {value:.4g}" for name, value in metrics.items() if name != "loss"
+    ]
+    return Looked(score=-loss, metrics=metrics, line=" · ".join(words))

@@ -1,0 +1,144 @@
+"""The one training loop: a generator of steps. Knows no files, no evaluation, no progress bar.
+
+Between two steps the caller evaluates, logs and saves in plain code. Every random choice of a step
+is a function of the seed and the step, so a loop started at step k does what the first one did.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import nn
+
+from greffe.config import TrainSpec
+from greffe.data.batches import Batch
+from greffe.errors import TrainingError
+from greffe.model.model import Model
+from greffe.objectives.objective import Objective
+from greffe.seeding import derive
+from greffe.training.optim import freeze_below, lowest_moving_level, set_rates
+from greffe.training.schedule import Budget, Clock, lr_factor
+from greffe.world import World
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one optimizer step did."""
+
+    before: Clock
+    clock: Clock
+    loss: float
+    terms: dict[str, float]
+    lr: float
+    gradient_norm: float
+    tokens: int
+    is_skipped: bool
+    skipped_in_a_row: int
+    is_interrupted: bool
+
+
+def train(
+    model: Model,
+    objective: Objective,
+    optimizer: torch.optim.Optimizer,
+    batches: Callable[[int], Sequence[Batch]],
+    *,
+    spec: TrainSpec,
+    budget: Budget,
+    seed: int,
+    start: Clock,
+    skipped_in_a_row: int = 0,
+    world: World,
+    is_interrupted: Callable[[], bool] = lambda: False,
+) -> Iterator[Step]:
+    """Steps until the budget is used up; `batches(step)` gives this rank's parts of a step."""
+    clock = start
+    layers = model.spec.layers
+    parameters = list(model.parameters())
+    mark = time.perf_counter()
+    while not budget.is_over(clock):
+        model.train()
+        lr = spec.lr * lr_factor(spec, budget.progress(clock))
+        set_rates(optimizer, lr)
+        epoch = int(clock.step / budget.steps_per_epoch + 1e-9)
+        freeze_below(model, lowest_moving_level(spec, layers, epoch), layers)
+
+        parts = batches(clock.step)
+        names = list(objective.weights)
+        *counts, tokens = world.sum(
+            [
+                *(sum(part.counts.get(name, 0.0) for part in parts) for name in names),
+                sum(part.tokens for part in parts),
+            ]
+        )
+        count_of = dict(zip(names, (max(count, 1e-9) for count in counts), strict=True))
+
+        optimizer.zero_grad(set_to_none=True)
+        sums = dict.fromkeys(names, 0.0)
+        for number, part in enumerate(parts):
+            torch.manual_seed(derive(seed, "dropout", clock.step, world.rank, number))
+            total = torch.zeros(())
+            for name, value in objective.loss(model, part).items():
+                sums[name] += float(value.detach())
+                total = total + value * (objective.weights[name] / count_of[name])
+            if total.requires_grad:
+                total.backward()  # type: ignore[no-untyped-call]
+        world.sum_gradients(parameters)
+
+        # One exchange decides for all ranks: how the step went, whether to stop, how late it is.
+        now = time.perf_counter()
+        *global_sums, elapsed, interruptions = world.sum(
+            [*sums.values(), (now - mark) / world.size, float(is_interrupted())]
+        )
+        mark = now
+        terms = {
+            name: value / count_of[name] for name, value in zip(names, global_sums, strict=True)
+        }
+        loss = sum(objective.weights[name] * value for name, value in terms.items())
+        norm = float(nn.utils.clip_grad_norm_(parameters, spec.clip or math.inf))
+        is_finite = math.isfinite(loss) and math.isfinite(norm)
+        if is_finite:
+            optimizer.step()
+        skipped_in_a_row = 0 if is_finite else skipped_in_a_row + 1
+
+        before = clock
+        clock = replace(
+            clock,
+            step=clock.step + 1,
+            tokens=clock.tokens + int(tokens),
+            seconds=clock.seconds + elapsed,
+        )
+        yield Step(
+            before=before,
+            clock=clock,
+            loss=loss,
+            terms=terms,
+            lr=lr,
+            gradient_norm=norm,
+            tokens=int(tokens),
+            is_skipped=not is_finite,
+            skipped_in_a_row=skipped_in_a_row,
+            is_interrupted=interruptions > 0,
+        )
+        if skipped_in_a_row >= spec.nonfinite_limit:
+            raise TrainingError(
+                f"The loss was not finite in {skipped_in_a_row} steps in a row; the run ends here.",
+                expected="finite losses and gradients",
+                found=f"loss {loss}, gradient norm {norm} at step {clock.step}",
+                hint="the last good weights are saved; go on from them in a new run, --from and "
+                f"a lower rate, for example --set train.lr={spec.lr / 3:.1g}",
+            )
+
+
+def set_threads(wanted: int) -> int:
+    """Use `wanted` compute threads, or one a core this process may run on; returns how many."""
+    available = getattr(os, "sched_getaffinity", None)
+    cores = len(available(0)) if available else (os.cpu_count() or 1)
+    threads = wanted or cores
+    torch.set_num_threads(threads)
+    return threads

@@ -1,0 +1,67 @@
+"""World: torchrun's environment as one value. Knows no model; with one process it does nothing.
+
+Everything that must agree between processes goes through `sum`: counts, gradients, stop flags.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+
+@dataclass(frozen=True)
+class World:
+    """Which of how many processes this is."""
+
+    rank: int = 0
+    size: int = 1
+
+    @classmethod
+    def join(cls) -> World:
+        """The world that torchrun describes, joined; a world of one without torchrun."""
+        size = int(os.environ.get("WORLD_SIZE", "1"))
+        if size > 1 and not dist.is_initialized():
+            dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        return cls(rank=int(os.environ.get("RANK", "0")), size=size)
+
+    @property
+    def is_main(self) -> bool:
+        """True on the one process that writes to disk and speaks to the user."""
+        return self.rank == 0
+
+    def sum(self, values: Sequence[float]) -> list[float]:
+        """Element-wise sum over all processes, the same on each."""
+        if self.size == 1:
+            return list(values)
+        total = torch.tensor(list(values), dtype=torch.float64)
+        dist.all_reduce(total)
+        return [float(value) for value in total]
+
+    def any(self, flag: bool) -> bool:
+        """True everywhere as soon as it is true somewhere."""
+        return self.sum([float(flag)])[0] > 0
+
+    def sum_gradients(self, parameters: Sequence[torch.nn.Parameter]) -> None:
+        """Add up gradients in place; losses are sums over the global count, so no division."""
+        if self.size == 1:
+            return
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        dist.all_reduce(flat)
+        parts = torch.split(flat, [gradient.numel() for gradient in gradients])
+        for gradient, part in zip(gradients, parts, strict=True):
+            gradient.copy_(part.view_as(gradient))
+
+    def barrier(self) -> None:
+        """Wait until every process is here."""
+        if self.size > 1:
+            dist.barrier()
+
+    def leave(self) -> None:
+        """Close the process group."""
+        if self.size > 1 and dist.is_initialized():
+            dist.destroy_process_group()

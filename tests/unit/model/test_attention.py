@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from greffe.model.attention import Attention, AttentionMask, LayerCache, build_mask
+from greffe.model.positions import Alibi, NoPosition
+
+torch.set_num_threads(1)
+
+
+def visible(mask: AttentionMask, queries: int, keys: int) -> torch.Tensor:
+    """The mask as bool [B or 1, queries, keys], whatever path it takes."""
+    if mask.is_causal:
+        assert mask.allowed is None
+        return torch.ones(1, queries, keys, dtype=torch.bool).tril()
+    if mask.allowed is None:
+        return torch.ones(1, queries, keys, dtype=torch.bool)
+    return mask.allowed[:, 0]
+
+
+def test_fast_paths_build_no_tensor():
+    assert build_mask(5, causal=True) == AttentionMask(True, None)
+    assert build_mask(5, causal=True, lengths=torch.tensor([2, 5])) == AttentionMask(True, None)
+    assert build_mask(5, causal=False) == AttentionMask(False, None)
+    assert build_mask(1, causal=True, past=9) == AttentionMask(False, None)
+
+
+def test_queries_after_a_past_see_all_of_it_and_themselves():
+    seen = visible(build_mask(3, causal=True, past=2), 3, 5)[0]
+    assert seen.int().tolist() == [[1, 1, 1, 0, 0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("packed", [False, True])
+def test_real_queries_see_exactly_what_they_may(causal, padded, packed):
+    lengths = [6, 4, 1, 0] if padded else None
+    documents = [[0, 0, 1, 1, 2, 2], [0, 1, 1, 1, 1, 1], [3, 3, 3, 3, 3, 3], [0, 0, 1, 1, 1, 1]]
+    mask = build_mask(
+        6,
+        causal=causal,
+        lengths=torch.tensor(lengths) if padded else None,
+        documents=torch.tensor(documents) if packed else None,
+    )
+    seen = visible(mask, 6, 6).expand(4, 6, 6)
+    for row, query, key in itertools.product(range(4), range(6), range(6)):
+        length = lengths[row] if lengths else 6
+        expected = (
+            key < length
+            and (not causal or key <= query)
+            and (not packed or documents[row][key] == documents[row][query])
+        )
+        if query < length:
+            assert bool(seen[row, query, key]) is expected
+    assert seen.any(dim=-1).all(), "a query without any key gives NaN"
+
+
+def plain_attention(layer, x, seen, bias):
+    """One row by the formula: softmax(q k / sqrt(d) + bias) v, head by head."""
+    heads, width = layer.heads, x.shape[-1]
+    size = width // heads
+    q, k, v = layer.qkv(x).split(width, dim=-1)
+    mixed = []
+    for head in range(heads):
+        columns = slice(head * size, (head + 1) * size)
+        scores = q[:, columns] @ k[:, columns].T / math.sqrt(size) + bias[head]
+        scores = scores.masked_fill(~seen, float("-inf"))
+        mixed.append(scores.softmax(dim=-1) @ v[:, columns])
+    return layer.out(torch.cat(mixed, dim=-1))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("scheme", [NoPosition(), Alibi(heads=3)])
+def test_attention_equals_the_formula(causal, scheme):
+    torch.manual_seed(0)
+    layer = Attention(width=12, heads=3).double()
+    x = torch.randn(2, 7, 12, dtype=torch.float64)
+    positions = torch.arange(7)[None]
+    bias = scheme.bias(positions, positions)
+    lengths = torch.tensor([7, 4])
+    mask = build_mask(7, causal=causal, lengths=lengths)
+    result = layer(x, mask.with_bias(bias), scheme, positions)
+    for row in range(2):
+        length = int(lengths[row])
+        seen = visible(mask, 7, 7).expand(2, 7, 7)[row, :length, :length]
+        added = torch.zeros(3, 1, 1) if bias is None else bias[0, :, :length, :length]
+        expected = plain_attention(layer, x[row, :length], seen, added.double())
+        torch.testing.assert_close(result[row, :length], expected)
+
+
+def test_mask_without_bias_stays_the_same_object():
+    mask = build_mask(4, causal=True)
+    assert mask.with_bias(None) is mask
+
+
+def test_layer_cache_keeps_everything_while_it_grows():
+    cache = LayerCache(capacity=2)
+    keys, values = torch.randn(2, 3, 2, 11, 4)
+    for start, stop in [(0, 1), (1, 2), (2, 5), (5, 11)]:
+        all_keys, all_values = cache.append(keys[:, :, start:stop], values[:, :, start:stop])
+        assert torch.equal(all_keys, keys[:, :, :stop])
+        assert torch.equal(all_values, values[:, :, :stop])
+    assert cache.length == 11
+
+
+def test_packed_rows_and_backward_reading_are_never_cached():
+    with pytest.raises(AssertionError):
+        build_mask(2, causal=False, past=3)
+    with pytest.raises(AssertionError):
+        build_mask(2, causal=True, past=3, documents=torch.zeros(1, 2))
