@@ -60,12 +60,11 @@ def save_checkpoint(
     checkpoints: Path, model: Model, optimizer: torch.optim.Optimizer, state: TrainingState
 ) -> None:
     """A complete new folder first, then the old ones go: at any moment one whole state exists."""
-    checkpoints.mkdir(exist_ok=True)
     final = checkpoints / _folder(state.step)
     temporary = checkpoints / f".{final.name}.{os.getpid()}.tmp"
     shutil.rmtree(temporary, ignore_errors=True)
     try:
-        temporary.mkdir()
+        temporary.mkdir(parents=True)
         files = {
             WEIGHTS: save_tensors(temporary / WEIGHTS, model.state_dict()),
             OPTIMIZER: save_tensors(temporary / OPTIMIZER, _optimizer_tensors(model, optimizer)),
@@ -90,7 +89,10 @@ def save_best(checkpoints: Path, model: Model, step: int) -> str:
 
     The best that the last checkpoint speaks of stays until the next one: after a crash it counts.
     """
-    checkpoints.mkdir(exist_ok=True)
+    try:
+        checkpoints.mkdir(exist_ok=True)
+    except OSError as error:
+        raise disk_error(error, checkpoints) from error
     digest = save_tensors(best_path(checkpoints, step), model.state_dict())
     last = last_checkpoint(checkpoints)
     _remove_bests(checkpoints, keep={step, read_state(last).best_step if last else None})
@@ -158,11 +160,13 @@ def run_weights(run: RunDirectory) -> tuple[dict[str, Tensor], str]:
             hint="the command that began it, with --resume, goes on",
         )
     state = read_state(folder)
-    notice(f"{run.path} is not finished: using its weights of step {state.step}")
     if state.best_step is not None and run.recipe().train.keep == "best":
-        path, digest = best_path(run.checkpoints_path, state.best_step), state.best_hash
+        step, digest = state.best_step, state.best_hash
+        path = best_path(run.checkpoints_path, step)
     else:
-        path, digest = folder / WEIGHTS, state.files[WEIGHTS]
+        step, digest = state.step, state.files[WEIGHTS]
+        path = folder / WEIGHTS
+    notice(f"{run.path} is not finished: using its weights of step {step}")
     assert digest is not None
     return load_tensors(path, digest), digest
 

@@ -54,7 +54,8 @@ def format_seconds(seconds: float) -> str:
 
 def format_count(amount: float) -> str:
     """`950`, `12.3k`, `4.56M`: three figures that fit a progress line."""
-    for limit, scale, unit in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+    # Each limit is where rounding to three or four figures would reach the next unit.
+    for limit, scale, unit in ((999.5e6, 1e9, "G"), (999.5e3, 1e6, "M"), (9999.5, 1e3, "k")):
         if abs(amount) >= limit:
             return f"{amount / scale:.3g}{unit}"
     return f"{amount:.4g}"

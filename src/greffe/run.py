@@ -14,11 +14,13 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import math
 import os
 import platform
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -28,6 +30,7 @@ from typing import Any, Literal, Self
 from filelock import FileLock, Timeout
 from pydantic import Field, ValidationError
 
+from greffe import __version__
 from greffe.config import HeadSpec, Recipe, Spec, load_recipe
 from greffe.errors import CorruptError, RunBusyError, RunError, RunExistsError
 from greffe.progress import notice
@@ -154,8 +157,10 @@ class OutputFolder:
     ) -> None:
         if not self.is_main:
             return
+        # Removed while it is still held: nobody can take it in between and lose it again.
+        with suppress(OSError):
+            (self.path / LOCK_FILE).unlink()
         self._lock.release()
-        (self.path / LOCK_FILE).unlink(missing_ok=True)
         if kind is not None and self.path.is_dir() and not any(self.path.iterdir()):
             self.path.rmdir()
 
@@ -172,6 +177,8 @@ class OutputFolder:
                 f"{self.path} is in use by another process.",
                 hint="wait for it to end, or choose another --out",
             ) from None
+        except OSError as error:
+            raise RunError(f"{self.path} cannot be written.", found=str(error)) from None
 
     def _empty(self) -> None:
         for item in self.path.iterdir():
@@ -223,7 +230,8 @@ def new_lineage(**fields: Any) -> Lineage:
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={
             "python": platform.python_version(),
-            **{name: metadata.version(name) for name in ("greffe", "torch", "tokenizers", "numpy")},
+            "greffe": __version__,
+            **{name: metadata.version(name) for name in ("torch", "tokenizers", "numpy")},
         },
         **fields,
     )
@@ -303,20 +311,35 @@ class RunDirectory:
         write_json(self.path / RUN_FILE, manifest.model_dump(mode="json"))
 
     def log(self, **fields: Any) -> None:
-        """Add one line to metrics.jsonl."""
-        with (self.path / METRICS_FILE).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(fields, ensure_ascii=False) + "\n")
+        """Add one line to metrics.jsonl; JSON has no NaN: what is not finite becomes null."""
+        plain = {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in fields.items()
+        }
+        try:
+            with (self.path / METRICS_FILE).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(plain, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise disk_error(error, self.path / METRICS_FILE) from error
 
     def metrics(self) -> Iterator[dict[str, Any]]:
         """The lines of metrics.jsonl; a last line cut off by a crash is left out."""
         path = self.path / METRICS_FILE
         if not path.exists():
             return
-        with path.open(encoding="utf-8") as file:
-            for line in file:
-                if not line.endswith("\n"):
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
                     return
-                yield json.loads(line)
+                try:
+                    fields = json.loads(line)
+                except ValueError as error:
+                    raise CorruptError(
+                        f"{path} is damaged at line {number}.",
+                        expected="one JSON object a line",
+                        found=str(error),
+                    ) from None
+                yield fields
 
     def rewind_metrics(self, step: int) -> None:
         """Forget lines after `step`: a resumed run writes them again."""

@@ -25,7 +25,8 @@ class World:
         """The world that torchrun describes, joined; a world of one without torchrun."""
         size = int(os.environ.get("WORLD_SIZE", "1"))
         if size > 1 and not dist.is_initialized():
-            dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+            # Models stay in the processor's memory, which gloo alone can sum.
+            dist.init_process_group("gloo")
         return cls(rank=int(os.environ.get("RANK", "0")), size=size)
 
     @property
@@ -49,7 +50,16 @@ class World:
         """Add up gradients in place; losses are sums over the global count, so no division."""
         if self.size == 1:
             return
-        gradients = [p.grad for p in parameters if p.grad is not None]
+        # A rank whose rows did not need a head has no gradient for it where another rank has one.
+        wanted = self.sum([float(p.grad is not None) for p in parameters])
+        gradients = []
+        for parameter, ranks in zip(parameters, wanted, strict=True):
+            if ranks and parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            if parameter.grad is not None:
+                gradients.append(parameter.grad)
+        if not gradients:
+            return
         flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
         dist.all_reduce(flat)
         parts = torch.split(flat, [gradient.numel() for gradient in gradients])

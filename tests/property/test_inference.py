@@ -52,7 +52,7 @@ def lively_model(vocab: int, position: PositionSpec, seed: int, context: int = 1
     top_p=st.sampled_from([0.5, 1.0]),
     penalty=st.sampled_from([0.8, 1.0, 1.3]),
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 def test_cached_generation_equals_recomputation(
     tiny_tokenizer: Tokenizer,
     position: PositionSpec,
@@ -96,7 +96,7 @@ def test_cached_generation_equals_recomputation(
 
 
 @given(prompt=st.text(max_size=20), seed=st.integers(0, 1000))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 def test_streamed_pieces_join_to_the_decoded_whole(
     tiny_tokenizer: Tokenizer, prompt: str, seed: int
 ) -> None:
@@ -145,7 +145,7 @@ def test_windows_cover_every_token_once_in_equal_parts(size: int, room: int) -> 
     causal=st.booleans(),
     position=st.sampled_from(POSITIONS),
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=30)
 def test_batching_never_alters_a_score(
     lengths: list[int], batch_tokens: int, causal: bool, position: PositionSpec
 ) -> None:

@@ -6,12 +6,13 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from greffe.data.encoding import CHUNK_BYTES, cut_chunks
 from greffe.data.scan import Fate
 from greffe.data.shard_writer import ShardWriter
 from greffe.data.shards import PackedRows, ShardInfo, TokenPart
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 PAD = 65_535
 documents = st.lists(st.integers(0, 50_000), min_size=2, max_size=30)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import IO, TYPE_CHECKING, ClassVar
 
 from greffe.data.columns import Row, Table
 from greffe.data.files import check_file, damaged, read_chunks, split_suffix
@@ -55,15 +55,15 @@ def _parquet(source: str) -> Iterator[ParquetFile]:
     except ImportError:
         raise MissingExtraError("pyarrow", "parquet", "Reading .parquet") from None
     check_file(source)
-    with tempfile.TemporaryFile() as unpacked:
-        _, compression = split_suffix(source)
-        if compression:  # the reader jumps about in the file, so it needs all of it on disk
+    with ExitStack() as stack:
+        where: str | IO[bytes] = source
+        if split_suffix(source)[1]:  # the reader jumps about in the file, so it needs it unpacked
+            where = stack.enter_context(tempfile.TemporaryFile())
             for chunk in read_chunks(source):
-                unpacked.write(chunk)
-            unpacked.seek(0)
+                where.write(chunk)
+            where.seek(0)
         try:
-            with ParquetFile(unpacked if compression else source, pre_buffer=False) as file:
-                yield file
+            yield stack.enter_context(ParquetFile(where, pre_buffer=False))
         except (pyarrow.ArrowException, OSError) as error:
             raise damaged(source, error) from None
 

@@ -79,17 +79,20 @@ def assemble(
 
 def adds_space(normalizer: normalizers.Normalizer | None) -> bool:
     """Whether the normaliser puts a space before the text."""
-    return isinstance(normalizer, normalizers.Sequence) and any(
-        isinstance(step, normalizers.Prepend) for step in normalizer
+    return any(isinstance(step, normalizers.Prepend) for step in _steps(normalizer))
+
+
+def without_space(normalizer: normalizers.Normalizer | None) -> normalizers.Normalizer:
+    """The same normaliser for text that goes on after other text."""
+    return normalizers.Sequence(
+        [step for step in _steps(normalizer) if not isinstance(step, normalizers.Prepend)]
     )
 
 
-def without_space(normalizer: normalizers.Normalizer | None) -> normalizers.Normalizer | None:
-    """The same normaliser for text that goes on after other text."""
-    if not isinstance(normalizer, normalizers.Sequence):
-        return normalizer
-    kept = [step for step in normalizer if not isinstance(step, normalizers.Prepend)]
-    return normalizers.Sequence(kept)
+def _steps(normalizer: normalizers.Normalizer | None) -> list[normalizers.Normalizer]:
+    if isinstance(normalizer, normalizers.Sequence):
+        return [normalizer[place] for place in range(len(normalizer))]
+    return [] if normalizer is None else [normalizer]
 
 
 def canonical(content: object) -> str:

@@ -1,4 +1,4 @@
-"""Sampler: (seed, step) → rows of the global batch. Pure functions, no state, no memory.
+"""Sampler: (seed, step) → rows of the global batch. Pure functions, no state.
 
 Pretraining rows are permuted by a keyed bijection computed on the fly, so a corpus of any size
 costs nothing; labelled examples are planned an epoch at a time, texts of like length together.
@@ -7,6 +7,7 @@ costs nothing; labelled examples are planned an epoch at a time, texts of like l
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -99,4 +100,10 @@ class ExampleSampler:
     def step(self, step: int) -> Indices:
         """Example numbers of the batch at `step` (0-based)."""
         epoch, place = divmod(step, self.steps_per_epoch)
-        return self.epoch(epoch)[place]
+        return _plan(self, epoch)[place]
+
+
+@lru_cache(maxsize=1)
+def _plan(sampler: ExampleSampler, epoch: int) -> list[Indices]:
+    """The epoch in progress: to plan a million examples takes as long as several steps."""
+    return sampler.epoch(epoch)

@@ -6,20 +6,20 @@ after a space only pieces that begin a word fit, right after letters any piece d
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
+from greffe.data.pieces import BYTE_PIECES, SPACE
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
 from greffe.inference.forward import device_of, reading, require_head
 from greffe.model.model import Model
 
 MASK = "<mask>"
-_BYTE_PIECE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
+_BYTES = frozenset(BYTE_PIECES)
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,9 @@ def _fitting(tokenizer: Tokenizer, number: int, gap: _Gap) -> str | None:
     if number in specials or (gap.begins_word and not tokenizer.starts_word[number]):
         return None
     piece = tokenizer.piece(number)
-    if _BYTE_PIECE.fullmatch(piece):
+    if piece in _BYTES:
         return None
-    piece = piece.replace("▁", " ")
+    piece = piece.replace(SPACE, " ")
     if gap.begins_word:
         piece = piece.removeprefix(" ")
     return piece if piece.strip() else None

@@ -24,6 +24,7 @@ from greffe.model.model import Model
 LongTexts = Literal["windows", "cut"]
 BLOCK_TEXTS = 2048
 BATCH_TOKENS = 8192
+PADDING_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -183,13 +184,17 @@ def _wrap(tokenizer: Tokenizer, ids: np.ndarray) -> np.ndarray:
 def _batches(
     order: Sequence[int], rows: Sequence[np.ndarray], batch_tokens: int
 ) -> Iterator[list[int]]:
-    """Neighbours by length together, as many as fit into `batch_tokens` with padding."""
+    """Neighbours by length together: as many as fit, as long as hardly any padding is needed."""
     batch: list[int] = []
+    real = 0
     for place in order:
+        length = len(rows[place])
         # Sorted from short to long: the newcomer gives the batch its width.
-        if batch and (len(batch) + 1) * len(rows[place]) > batch_tokens:
+        padded = (len(batch) + 1) * length
+        if batch and (padded > batch_tokens or padded - real - length > PADDING_SHARE * padded):
             yield batch
-            batch = []
+            batch, real = [], 0
         batch.append(place)
+        real += length
     if batch:
         yield batch

@@ -1,7 +1,7 @@
 """Next sentence: masked tokens, and whether the second half of a row follows the first.
 
 A row becomes `<sos> first <eos> second <eos>`. In half of the cases the second half is the true
-continuation, in the others it comes from another document.
+continuation, in the others it comes from another document, cut in the same way.
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ class NextSentenceObjective(LanguageObjective):
         text, document = self._longest_text(packed, number, other_than=None)
         cut = self._cut(text, random)
         first, second = text[:cut], text[cut:]
-        wants_other = bool(random.random() < 0.5)
-        other, _ = self._longest_text(partners, number, other_than=document)
-        follows = not (wants_other and len(other))
-        if not follows:
-            room = packed.ids.shape[1] - 3 - len(first)
-            second = other[: max(1, room)]
+        whole, _ = self._longest_text(partners, number, other_than=document)
+        other = whole[self._cut(whole, random) :]
+        follows = len(other) == 0 or bool(random.random() < 0.5)
+        # Equally long whether it follows or not: the length must not give the answer away.
+        size = min(len(second), len(other)) or len(second)
+        second = (second if follows else other)[:size]
         sos, eos = self.tokenizer.sos, self.tokenizer.eos
         return np.concatenate([[sos], first, [eos], second, [eos]]).astype(np.int64), follows
 
@@ -115,7 +115,8 @@ class NextSentenceObjective(LanguageObjective):
 
     def _cut(self, text: Ids, random: np.random.Generator) -> int:
         """Where to cut: in the middle half, after a sentence end if there is one."""
-        low, high = len(text) // 4, max(len(text) // 4 + 1, 3 * len(text) // 4)
+        low = max(1, len(text) // 4)
+        high = max(low + 1, 3 * len(text) // 4)
         ends = np.flatnonzero(self.ends_sentence[text[low:high]]) + low + 1
         ends = ends[ends < len(text)]
         return int(random.choice(ends)) if len(ends) else int(random.integers(low, high))

@@ -31,7 +31,7 @@ from greffe.model.model import Model, build_model
 from greffe.objectives.classification import ClassificationObjective
 from greffe.objectives.objective import Direction
 from greffe.progress import notice
-from greffe.run import Manifest, RunDirectory, new_lineage
+from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.stages.fit import Looked, finish, fit
 from greffe.stages.folders import check_same_recipe, is_finished, run_folder
 from greffe.training.loop import set_threads
@@ -109,7 +109,7 @@ def finetune(
             causal=direction == "causal",
             pad=tokenizer.pad,
         )
-        if world.is_main and not folder.resuming:
+        if world.is_main and not (run.path / RUN_FILE).exists():
             run.write_recipe(chosen)
             tokenizer.save(run.tokenizer_path)
             run.write_manifest(

@@ -222,6 +222,7 @@ class _Preparation:
                 ):
                     progress.advance(len(document.encode()))
                     yield document
+                progress.set(size)
 
             return train_tokenizer(sample(), spec)
 

@@ -93,20 +93,6 @@ def test_labels_that_are_not_words_are_written_as_they_are(tmp_path: Path) -> No
         assert [example.label for example in examples(source)] == names
 
 
-def test_class_labels_of_a_dataset_are_read_by_name(tmp_path: Path) -> None:
-    from datasets import ClassLabel, Dataset, Features, Value
-
-    features = Features({"text": Value("string"), "label": ClassLabel(names=["neg", "pos"])})
-    data = Dataset.from_dict({"text": ["bon", "mal"], "label": [1, 0]}, features=features)
-    data.to_parquet(tmp_path / "train.parquet")
-    assert examples(f"hf:{tmp_path}") == [Example("bon", "pos"), Example("mal", "neg")]
-    unlabelled = Dataset.from_dict({"text": ["bon", "?"], "label": [1, -1]}, features=features)
-    unlabelled.to_parquet(tmp_path / "train.parquet")
-    assert texts(f"hf:{tmp_path}") == ["bon", "?"]
-    with pytest.raises(DataError, match=r"Row 2 of hf:.* has no label"):
-        examples(f"hf:{tmp_path}")
-
-
 @pytest.mark.parametrize(
     ("name", "content", "place"),
     [
@@ -182,40 +168,6 @@ def test_missing_and_empty_files_are_refused(tmp_path: Path, name: str) -> None:
         texts(tmp_path / name)
     with pytest.raises(DataError, match="is empty"):
         texts(written(tmp_path / name, ""))
-
-
-# --- the lab's pairs ------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def pair(tmp_path: Path) -> Path:
-    written(tmp_path / "train.review.spm", "▁Que ▁faire ?\n\n▁Beau , ▁très ▁beau .\n")
-    written(tmp_path / "train.label", "1\n0\n1\n")
-    return tmp_path / "train"
-
-
-@pytest.mark.parametrize("suffix", ["", ".review.spm", ".label"])
-def test_a_pair_by_either_file_or_their_stem(pair: Path, suffix: str) -> None:
-    expected = [Example("Que faire?", "1"), Example("", "0"), Example("Beau, très beau.", "1")]
-    assert examples(f"{pair}{suffix}") == expected
-    assert texts(f"{pair}{suffix}") == [example.text for example in expected]
-
-
-def test_a_pair_with_other_counts_is_refused(pair: Path) -> None:
-    written(Path(f"{pair}.label"), "1\n0\n")
-    with pytest.raises(DataError, match="do not have the same number of lines") as caught:
-        examples(pair)
-    assert caught.value.found == "3 reviews and 2 labels"
-
-
-def test_a_pair_with_a_blank_or_no_label_file_is_refused(pair: Path) -> None:
-    labels = written(Path(f"{pair}.label"), "1\n\n0\n")
-    with pytest.raises(DataError, match=r"Line 2 of .*train has no label"):
-        examples(pair)
-    labels.unlink()
-    with pytest.raises(DataError, match=r"train\.label cannot be read"):
-        examples(f"{pair}.review.spm")
-    assert len(texts(f"{pair}.review.spm")) == 3, "texts alone need no labels"
 
 
 # --- texts to predict -----------------------------------------------------------------------------

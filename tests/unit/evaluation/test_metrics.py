@@ -78,7 +78,9 @@ def test_macro_f1_leaves_out_a_class_that_never_occurs() -> None:
 
 
 def test_a_single_class_in_the_examples_works() -> None:
-    result = evaluate_probabilities(["no", "yes"], ["yes", "yes"], np.array([[0.1, 0.9], [0.7, 0.3]]))
+    result = evaluate_probabilities(
+        ["no", "yes"], ["yes", "yes"], np.array([[0.1, 0.9], [0.7, 0.3]])
+    )
     assert result.accuracy == 0.5
     assert result.confusion == [[0, 0], [1, 1]]
 

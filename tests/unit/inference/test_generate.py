@@ -101,7 +101,9 @@ def test_same_seed_same_text_and_another_seed_another(
     assert texts[0] == texts[1] != texts[2]
 
 
-def test_a_longer_text_begins_like_a_shorter_one(make_model: Any, tiny_tokenizer: Tokenizer) -> None:
+def test_a_longer_text_begins_like_a_shorter_one(
+    make_model: Any, tiny_tokenizer: Tokenizer
+) -> None:
     model = make_model("next_token")
     favour(model, -1e9, tiny_tokenizer.eos)
     short = list(generate(model, tiny_tokenizer, PROMPT, tokens=5, seed=4))
@@ -154,10 +156,10 @@ def test_penalty_above_one_ends_repetition(make_model: Any, tiny_tokenizer: Toke
     assert freed.count(word) == 1
 
 
-@pytest.mark.parametrize("prompt", ["", PROMPT, "  deux espaces ", "日本 🙂", "fin\n", "<mask> & <eos>"])
-def test_pieces_join_to_the_whole(
-    make_model: Any, tiny_tokenizer: Tokenizer, prompt: str
-) -> None:
+@pytest.mark.parametrize(
+    "prompt", ["", PROMPT, "  deux espaces ", "日本 🙂", "fin\n", "<mask> & <eos>"]
+)
+def test_pieces_join_to_the_whole(make_model: Any, tiny_tokenizer: Tokenizer, prompt: str) -> None:
     model = make_model("next_token")
     choices = {"tokens": 60, "temperature": 1.5, "top_p": 1.0, "seed": 2}
     whole = generate_text(model, tiny_tokenizer, prompt, **choices)

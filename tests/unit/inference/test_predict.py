@@ -82,9 +82,7 @@ def test_cut_reads_the_beginning_and_counts_the_rest(
     model = make_model("classification", context=16)
     text = " ".join(tiny_texts[:5])
     ids = tiny_tokenizer.encode(text)
-    short, long = predict(
-        model, tiny_tokenizer, LABELS, ["beau", text], causal=False, long="cut"
-    )
+    short, long = predict(model, tiny_tokenizer, LABELS, ["beau", text], causal=False, long="cut")
     expected = alone(model, tiny_tokenizer, ids[:14], causal=False)
     assert list(long.probabilities.values()) == pytest.approx(expected, abs=1e-5)
     assert (long.windows, long.cut) == (1, len(ids) - 14)
@@ -155,7 +153,8 @@ def test_next_to_no_padding_and_no_batch_beyond_its_size(
     assert logits.shape == (600, 3)
     sizes = [call["ids"].numel() for call in calls]
     assert max(sizes) <= 1024
-    assert sum(sizes) < 1.05 * sum(map(len, rows))
+    assert sum(sizes) < 1.04 * sum(map(len, rows))
+    assert len(sizes) < 60
     assert sum(call["ids"].shape[0] for call in calls) == 600
 
 

@@ -12,7 +12,9 @@ from greffe.inference.sampling import Sampling, penalise, sample
 PLAIN = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "repetition_penalty": 1.0}
 
 
-def drawn(scores: Tensor, draws: int = 2000, banned: tuple[int, ...] = (), **choices: float) -> Tensor:
+def drawn(
+    scores: Tensor, draws: int = 2000, banned: tuple[int, ...] = (), **choices: float
+) -> Tensor:
     """Share of each token among many draws."""
     sampling = Sampling(**{**PLAIN, **choices})  # type: ignore[arg-type]
     generator = torch.Generator().manual_seed(0)

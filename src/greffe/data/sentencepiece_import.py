@@ -1,0 +1,211 @@
+"""Turns a SentencePiece model, alone or with a fairseq dict.txt, into a tokenizer's JSON text.
+
+Knows SentencePiece's protobuf and how BPE by scores is written as merges. Needs the libraries
+sentencepiece and protobuf for reading the model only. Does not know how the tokenizer is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Regex, normalizers, pre_tokenizers
+from tokenizers.models import BPE, Model, Unigram
+
+from greffe.data.pieces import BYTE_PIECES, SPACE, SPECIALS, assemble
+from greffe.errors import CorruptError, DataError, MismatchError, MissingExtraError
+
+# Kinds of pieces in the protobuf. Control pieces are replaced by ours, unused ones never occur.
+_NORMAL, _USER_DEFINED, _BYTE = 1, 4, 6
+_UNIGRAM, _BPE = 1, 2
+# fairseq fills dictionaries up to a round size with these.
+_FILLER = "madeupword"
+
+
+def convert(model: Path, dictionary: Path | None) -> str:
+    """JSON text of a tokenizer that cuts text as the SentencePiece model does.
+
+    Ids: SPECIALS, then the model's pieces in order; with a dictionary its four specials, then
+    its lines in order, as in fairseq.
+    """
+    proto = _read_model(model)
+    kinds = (_NORMAL, _USER_DEFINED, _BYTE)
+    scores = {
+        item.piece: item.score
+        for item in proto.pieces
+        if item.type in kinds and item.piece not in SPECIALS
+    }
+    symbols = [item.piece for item in proto.pieces if item.type == _USER_DEFINED]
+    specials: tuple[str, ...] = SPECIALS
+    pieces = list(scores)
+    if dictionary is not None:
+        specials = SPECIALS[:4]
+        pieces = _read_dictionary(dictionary)
+        _check_same(pieces, scores, model, dictionary)
+    vocabulary = [*specials, *pieces]
+    has_bytes = set(BYTE_PIECES) <= scores.keys()
+    build = _bpe if proto.trainer_spec.model_type == _BPE else _unigram
+    return assemble(
+        build(vocabulary, scores, has_bytes),
+        _normalizer(proto.normalizer_spec),
+        _splitter(pieces),
+        specials,
+        [piece for piece in symbols if piece in scores],
+    )
+
+
+def _read_model(path: Path) -> Any:
+    try:
+        # Neither module has types: imported by name, they are plainly untyped.
+        message = import_module("google.protobuf.message")
+        protobuf = import_module("sentencepiece.sentencepiece_model_pb2")
+    except ImportError:
+        raise MissingExtraError(
+            "sentencepiece", "sentencepiece", "Importing a SentencePiece model"
+        ) from None
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(
+            f"The SentencePiece model {path} cannot be read.", found=error.strerror
+        ) from None
+    proto = protobuf.ModelProto()
+    try:
+        proto.ParseFromString(content)
+    except message.DecodeError as error:
+        raise CorruptError(
+            f"{path} is damaged, or not a SentencePiece model.", found=str(error)
+        ) from None
+    if not proto.pieces or len(proto.pieces) < proto.trainer_spec.vocab_size:
+        raise CorruptError(
+            f"{path} is truncated, or not a SentencePiece model.",
+            expected=f"{proto.trainer_spec.vocab_size} pieces",
+            found=f"{len(proto.pieces)} pieces",
+        )
+    _check_supported(proto, path)
+    return proto
+
+
+def _check_supported(proto: Any, path: Path) -> None:
+    trainer, normalizer = proto.trainer_spec, proto.normalizer_spec
+    problem = (
+        "a model that is neither BPE nor Unigram"
+        if trainer.model_type not in (_UNIGRAM, _BPE)
+        else "spaces at the end of pieces (treat_whitespace_as_suffix)"
+        if trainer.treat_whitespace_as_suffix
+        else "spaces not written as ▁ (escape_whitespaces off)"
+        if not normalizer.escape_whitespaces
+        else None
+    )
+    if problem:
+        raise DataError(
+            f"{path} cannot be imported.",
+            expected="a SentencePiece model of type bpe or unigram",
+            found=problem,
+        )
+
+
+def _read_dictionary(path: Path) -> list[str]:
+    """Pieces of a fairseq dictionary: a piece and a count a line."""
+    try:
+        lines = path.read_text("utf-8").removesuffix("\n").split("\n")
+    except OSError as error:
+        raise DataError(f"The dictionary {path} cannot be read.", found=error.strerror) from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"The dictionary {path} is not UTF-8 text.", found=str(error)) from None
+    pieces: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        piece, _, count = line.rstrip("\r").rpartition(" ")
+        if not piece or not count.isdecimal():
+            raise DataError(
+                f"{path}, line {number} cannot be read.",
+                expected="a piece, a space and a count",
+                found=repr(line[:60]),
+            )
+        if piece in pieces or piece in SPECIALS:
+            where = f"line {pieces[piece]}" if piece in pieces else "the special pieces"
+            raise DataError(
+                f"{path}, line {number}: {piece!r} is there twice.",
+                expected="each piece once",
+                found=f"it stands in {where} too",
+            )
+        pieces[piece] = number
+    return list(pieces)
+
+
+def _check_same(pieces: list[str], scores: dict[str, float], model: Path, dictionary: Path) -> None:
+    unknown = [p for p in pieces if p not in scores and not p.startswith(_FILLER)]
+    missing = list(scores.keys() - set(pieces))
+    if unknown or missing:
+        raise MismatchError(
+            f"{dictionary} is not the dictionary of {model}.",
+            expected=f"the model's {len(scores)} pieces, in any order",
+            found=f"{len(pieces)} lines; {_some(unknown)} only in the dictionary, "
+            f"{_some(missing)} only in the model",
+            hint="give the two files that were made together, or the model alone",
+        )
+
+
+def _some(pieces: list[str]) -> str:
+    examples = ", ".join(map(repr, sorted(pieces)[:3]))
+    return f"{len(pieces)} ({examples})" if pieces else "none"
+
+
+def _normalizer(spec: Any) -> normalizers.Normalizer:
+    steps: list[normalizers.Normalizer] = []
+    if spec.precompiled_charsmap:
+        steps.append(normalizers.Precompiled(spec.precompiled_charsmap))
+    # The space before the text comes first: it then absorbs leading spaces, while text that goes
+    # on after other text, and so gets none, keeps one of its own.
+    if spec.add_dummy_prefix:
+        steps.append(normalizers.Prepend(" "))
+    if spec.remove_extra_whitespaces:
+        outer = r" +\z" if spec.add_dummy_prefix else r"\A +| +\z"
+        steps.append(normalizers.Replace(Regex(outer), ""))
+        steps.append(normalizers.Replace(Regex(" {2,}"), " "))
+    steps.append(normalizers.Replace(" ", SPACE))
+    return normalizers.Sequence(steps)
+
+
+def _splitter(pieces: list[str]) -> pre_tokenizers.PreTokenizer:
+    # Text that spells a special or a byte piece is text: cut after its "<", it cannot match.
+    names = "|".join(name.strip("<>") for name in SPECIALS)
+    steps: list[pre_tokenizers.PreTokenizer] = [
+        pre_tokenizers.Split(Regex(f"<(?=(?:{names}|0x[0-9A-F]{{2}})>)"), "isolated")
+    ]
+    # Where no piece spans a space, words can be cut apart first: same pieces, and much faster.
+    if not any(SPACE in piece[1:] for piece in pieces):
+        steps.append(pre_tokenizers.Split(SPACE, "merged_with_next"))
+    return pre_tokenizers.Sequence(steps)
+
+
+def _bpe(vocabulary: list[str], scores: dict[str, float], has_bytes: bool) -> Model:
+    """SentencePiece joins the neighbours whose union scores highest; merges say the same."""
+    ids = {piece: id for id, piece in enumerate(vocabulary)}
+    merges = [
+        (-score, ids[piece[:cut]], ids[piece[cut:]], piece[:cut], piece[cut:])
+        for piece, score in scores.items()
+        if not (has_bytes and piece in BYTE_PIECES)
+        for cut in range(1, len(piece))
+        if piece[:cut] in scores and piece[cut:] in scores
+    ]
+    merges.sort(key=lambda merge: merge[:3])
+    return BPE(
+        vocab=ids,
+        merges=[(left, right) for *_, left, right in merges],
+        unk_token="<oov>",
+        fuse_unk=True,
+        byte_fallback=has_bytes,
+    )
+
+
+def _unigram(vocabulary: list[str], scores: dict[str, float], has_bytes: bool) -> Model:
+    # Added pieces get the lowest score that there is: the penalty of unknown characters is
+    # counted from it.
+    lowest = min(scores.values())
+    return Unigram(
+        [(piece, scores.get(piece, lowest)) for piece in vocabulary],
+        unk_id=vocabulary.index("<oov>"),
+        byte_fallback=has_bytes,
+    )

@@ -1,0 +1,109 @@
+"""A tiny world made once a session: text, tables, a corpus, a base and a classifier."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import greffe
+from greffe import cli
+from greffe.api import Run
+from greffe.progress import quiet
+from greffe.samples.toy import toy_documents, toy_reviews
+
+ONE_THREAD = ["train.threads=1"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run the command in this process, as its entry point does."""
+
+    def run(*words: str | Path) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["greffe", *map(str, words)])
+        capsys.readouterr()
+        code: object = 0
+        try:
+            cli.main()
+        except SystemExit as exit_:
+            code = exit_.code or 0
+        captured = capsys.readouterr()
+        assert isinstance(code, int)
+        return Outcome(code, captured.out, captured.err)
+
+    return run
+
+
+@dataclass(frozen=True)
+class World:
+    """Paths of what the session made."""
+
+    folder: Path
+    text: Path
+    train: Path
+    valid: Path
+    corpus: Path
+    base: Path
+    classifier: Path
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    folder = tmp_path_factory.mktemp("world")
+    made = World(
+        folder=folder,
+        text=folder / "text.txt",
+        train=folder / "train.tsv",
+        valid=folder / "valid.tsv",
+        corpus=folder / "corpus",
+        base=folder / "base",
+        classifier=folder / "classifier",
+    )
+    made.text.write_text("\n".join(toy_documents(200, seed=0)) + "\n", "utf-8")
+    for path, count, seed in ((made.train, 24, 1), (made.valid, 12, 2)):
+        lines = (f"{label}\t{text}\n" for label, text in toy_reviews(count, seed=seed))
+        path.write_text("".join(lines), "utf-8")
+    with quiet():
+        greffe.prepare(made.text, made.corpus, vocab=600, valid=0.1, workers=1)
+        base = greffe.pretrain(
+            made.corpus,
+            made.base,
+            recipe="tiny",
+            objective="hybrid",
+            budget="12steps",
+            changes=ONE_THREAD,
+        )
+        greffe.finetune(
+            base,
+            data=made.train,
+            valid=made.valid,
+            out=made.classifier,
+            budget="2epochs",
+            changes=ONE_THREAD,
+        )
+    return made
+
+
+@pytest.fixture
+def base(world: World) -> Run:
+    return greffe.load(world.base)
+
+
+@pytest.fixture
+def classifier(world: World) -> Run:
+    return greffe.load(world.classifier)

@@ -1,0 +1,135 @@
+"""Parquet files, and datasets by name from local folders."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from greffe.data.tables import Example, read_examples, read_texts
+from greffe.data.text import ReadOptions, read_documents
+from greffe.errors import DataError, MissingExtraError
+
+REVIEWS = ["Un livre magnifique.", "Déçu, à éviter !"]
+
+
+def written(path: Path, data: str | bytes) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return str(path)
+
+
+def documents(source: str, **options: object) -> list[str]:
+    return list(read_documents(source, ReadOptions(**options)))  # type: ignore[arg-type]
+
+
+def examples(source: str | Path, **options: str) -> list[Example]:
+    return list(read_examples(source, ReadOptions(**options)))  # type: ignore[arg-type]
+
+
+def texts(source: str | Path, **options: str) -> list[str]:
+    return list(read_texts(source, ReadOptions(**options)))  # type: ignore[arg-type]
+
+
+# --- parquet -----------------------------------------------------------------------------------
+
+
+def test_truncated_parquet_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"text": REVIEWS * 500}), path)
+    whole = path.read_bytes()
+    for damage in (whole[: len(whole) // 2], b"not parquet at all", whole[:4]):
+        with pytest.raises(DataError, match=r"a\.parquet is damaged or cut short"):
+            documents(written(path, damage))
+
+
+def test_parquet_with_missing_values_bytes_and_several_groups(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    texts = [f"texte {number}" for number in range(1000)]
+    table = pyarrow.table({"text": [None, *texts], "other": [b"\xff"] * 1001})
+    pyarrow.parquet.write_table(table, path, row_group_size=100)
+    assert documents(str(path)) == texts
+    with pytest.raises(DataError, match=r"Row 1 of .*a\.parquet: the text is not UTF-8"):
+        documents(str(path), text_column="other")
+    pyarrow.parquet.write_table(pyarrow.table({"text": ["é".encode()]}), path)
+    assert documents(str(path)) == ["é"]
+
+
+def test_parquet_without_pyarrow_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(MissingExtraError, match=r"Reading \.parquet needs the library") as caught:
+        documents(written(tmp_path / "a.parquet", "PAR1"))
+    assert "greffe[parquet]" in str(caught.value)
+
+
+# --- hf: ----------------------------------------------------------------------------------------
+
+
+def test_a_local_dataset_folder(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for split, texts in (("train", REVIEWS), ("test", ["autre"])):
+        table = pyarrow.table({"id": list(range(len(texts))), "text": texts})
+        pyarrow.parquet.write_table(table, tmp_path / "data" / f"{split}-00000.parquet")
+    assert documents(f"hf:{tmp_path}") == REVIEWS
+    assert documents(f"hf:{tmp_path}:test") == ["autre"]
+    with pytest.raises(DataError, match="has no split 'dev'") as caught:
+        documents(f"hf:{tmp_path}:dev")
+    assert "train, test" in str(caught.value)
+
+
+def test_a_local_dataset_folder_of_json_lines(tmp_path: Path) -> None:
+    lines = "".join(json.dumps({"id": 1, "avis": review}) + "\n" for review in REVIEWS)
+    written(tmp_path / "train.jsonl", lines)
+    assert documents(f"hf:{tmp_path}") == REVIEWS
+    with pytest.raises(DataError, match="has no column 'message'") as caught:
+        documents(f"hf:{tmp_path}", text_column="message")
+    assert "id, avis" in str(caught.value)
+
+
+def test_a_folder_that_the_datasets_library_saved(tmp_path: Path) -> None:
+    from datasets import Dataset, DatasetDict
+
+    data = Dataset.from_dict({"text": REVIEWS})
+    data.save_to_disk(tmp_path / "one")
+    assert documents(f"hf:{tmp_path}/one") == REVIEWS
+    DatasetDict({"small": data, "large": data}).save_to_disk(tmp_path / "two")
+    assert documents(f"hf:{tmp_path}/two:large") == REVIEWS
+    with pytest.raises(DataError, match=r"two: which split\?") as caught:
+        documents(f"hf:{tmp_path}/two")
+    assert "small, large" in str(caught.value)
+
+
+def test_a_dataset_that_is_not_there_or_damaged_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="missing cannot be read") as caught:
+        documents(f"hf:{tmp_path}/missing")
+    assert "FileNotFoundError" in str(caught.value)
+    written(tmp_path / "train.parquet", "PAR1 but nothing more")
+    with pytest.raises(DataError, match="cannot be read"):
+        documents(f"hf:{tmp_path}")
+
+
+def test_datasets_not_installed_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(MissingExtraError, match="'datasets', which is not installed") as caught:
+        documents("hf:owner/name")
+    assert "greffe[hub]" in str(caught.value)
+
+
+def test_class_labels_of_a_dataset_are_read_by_name(tmp_path: Path) -> None:
+    from datasets import ClassLabel, Dataset, Features, Value
+
+    features = Features({"text": Value("string"), "label": ClassLabel(names=["neg", "pos"])})
+    data = Dataset.from_dict({"text": ["bon", "mal"], "label": [1, 0]}, features=features)
+    data.to_parquet(tmp_path / "train.parquet")
+    assert examples(f"hf:{tmp_path}") == [Example("bon", "pos"), Example("mal", "neg")]
+    unlabelled = Dataset.from_dict({"text": ["bon", "?"], "label": [1, -1]}, features=features)
+    unlabelled.to_parquet(tmp_path / "train.parquet")
+    assert texts(f"hf:{tmp_path}") == ["bon", "?"]
+    with pytest.raises(DataError, match=r"Row 2 of hf:.* has no label"):
+        examples(f"hf:{tmp_path}")

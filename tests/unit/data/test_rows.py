@@ -1,0 +1,185 @@
+"""Tables in lines of text, read for their texts: .csv, .tsv, .jsonl, and pairs of files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greffe.data.tables import Example, read_examples, read_texts
+from greffe.data.text import ReadOptions, read_documents
+from greffe.errors import DataError
+
+
+def written(path: Path, data: str | bytes) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return str(path)
+
+
+def documents(source: str, **options: object) -> list[str]:
+    return list(read_documents(source, ReadOptions(**options)))  # type: ignore[arg-type]
+
+
+def examples(source: str | Path, **options: str) -> list[Example]:
+    return list(read_examples(source, ReadOptions(**options)))  # type: ignore[arg-type]
+
+
+def texts(source: str | Path, **options: str) -> list[str]:
+    return list(read_texts(source, ReadOptions(**options)))  # type: ignore[arg-type]
+
+
+# --- tables as a corpus ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("named.csv", "id,AVIS,note\n1,bon,5\n2,mal,1\n"),
+        ("first_name_wins.csv", "comment,text,review\nx,bon,y\nx,mal,y\n"),
+        ("one_column.csv", "bon\nmal\n"),
+        ("one_column.tsv", "bon\n\nmal\n"),
+        ("headerless.tsv", "1\tbon\n0\tmal\n"),
+        ("semicolons.csv", '"texte";"note"\n"bon";5\n"mal";1\n'),
+        ("bom.csv", "\ufefftext,x\nbon,1\nmal,2\n"),
+        ("objects.jsonl", '{"id": 1, "content": "bon"}\n\n{"content": "mal", "more": [1]}\n'),
+        ("strings.jsonl", '"bon"\n"mal"\n'),
+        ("mixed.jsonl", '{"text": "bon"}\n"mal"\n{"text": null}\n{"text": " "}\n'),
+    ],
+)
+def test_the_text_column_is_found(tmp_path: Path, name: str, content: str) -> None:
+    assert documents(written(tmp_path / name, content)) == ["bon", "mal"]
+
+
+def test_the_text_column_can_be_named(tmp_path: Path) -> None:
+    source = written(tmp_path / "a.csv", "text,Message\nnon,bon\nnon,mal\n")
+    assert documents(source, text_column="Message") == ["bon", "mal"]
+    assert documents(source, text_column="message") == ["bon", "mal"]
+    semicolons = written(tmp_path / "b.csv", "ID;Message\n1;bon\n2;mal\n")
+    assert documents(semicolons, text_column="Message") == ["bon", "mal"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found"),
+    [
+        ("a.csv", "id,date,label\n1,2,3\n", "3 columns in the header: id, date, label"),
+        ("a.tsv", "1\t2\tbon\n", "3 columns in the first row, taken for data: 1, 2, bon"),
+        ("a.jsonl", '{"id": 1, "message": "x"}\n', "2 columns in the header: id, message"),
+    ],
+)
+def test_a_table_without_text_says_which_columns_there_are(
+    tmp_path: Path, name: str, content: str, found: str
+) -> None:
+    with pytest.raises(DataError, match="has no text column that can be recognised") as caught:
+        documents(written(tmp_path / name, content))
+    assert caught.value.found == found
+    assert "--text-column" in str(caught.value)
+
+
+def test_a_named_column_that_is_not_there(tmp_path: Path) -> None:
+    source = written(tmp_path / "a.csv", "text,label\nbon,1\n")
+    with pytest.raises(DataError, match="has no column 'message'") as caught:
+        documents(source, text_column="message")
+    assert "text, label" in str(caught.value)
+
+
+def test_many_columns_are_not_all_listed(tmp_path: Path) -> None:
+    names = [f"column{number}" for number in range(40)]
+    with pytest.raises(DataError) as caught:
+        documents(written(tmp_path / "a.csv", ",".join(names)))
+    assert str(caught.value.found).endswith("column11 and 28 more")
+
+
+def test_csv_keeps_commas_quotes_and_line_ends_in_quotes(tmp_path: Path) -> None:
+    source = written(tmp_path / "a.csv", 'text,label\r\n"a, ""b""\r\nc",1\r\nd "e" f,2\r\n')
+    assert documents(source) == ['a, "b"\nc', 'd "e" f']
+
+
+def test_csv_fields_may_be_long(tmp_path: Path) -> None:
+    word = "mot " * 50_000
+    assert documents(written(tmp_path / "a.csv", f"text,label\n{word},1\n")) == [word]
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [('text,label\nbon,1\n"jamais fermé,2\nx,3\n', 3), ('text\n"il dit "non" ici"\n', 2)],
+)
+def test_csv_with_broken_quotes_is_refused(tmp_path: Path, content: str, line: int) -> None:
+    with pytest.raises(DataError, match=rf"is not valid \.csv: .* begins on line {line}") as caught:
+        documents(written(tmp_path / "a.csv", content))
+    assert "doubled" in str(caught.value)
+
+
+def test_a_quote_never_closed_does_not_swallow_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("greffe.data.rows.LONGEST_RECORD", 1 << 20)
+    source = written(tmp_path / "a.csv", 'text,label\n"' + "bon,1\n" * 300_000)
+    with pytest.raises(DataError, match=r"Line 2 of .*a\.csv begins a row of more than"):
+        documents(source)
+
+
+def test_rows_of_another_width_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"Line 3 of .*a\.csv has another number of cells") as error:
+        documents(written(tmp_path / "a.csv", "text,label\nbon,1\nbon, ou presque,1\n"))
+    assert error.value.expected == "2 cells" and error.value.found == "3 cells"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"text": "cut', "Line 3 of .* is not JSON"),
+        ("[1, 2]", "Line 3 of .* is neither a JSON object nor a JSON string"),
+        ('{"other": "x"}', "Line 3 of .* has no 'text'"),
+        ('{"text": ["x"]}', "Line 3 of .*: the text is a list"),
+        ('{"text": "\\ud83d"}', "Line 3 of .* holds half of a character"),
+        ("[" * 100_000, "Line 3 of .* is not JSON"),
+    ],
+)
+def test_bad_json_lines_are_refused_by_number(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        documents(written(tmp_path / "a.jsonl", f'{{"text": "bon"}}\n\n{line}\n'))
+
+
+def test_json_escapes_of_whole_characters_are_read(tmp_path: Path) -> None:
+    assert documents(written(tmp_path / "a.jsonl", '{"text": "\\ud83d\\ude42"}')) == ["🙂"]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
+def test_a_table_of_blanks_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match="holds no rows"):
+        documents(written(tmp_path / name, "\n\n\n"))
+
+
+# --- the lab's pairs ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Path:
+    written(tmp_path / "train.review.spm", "▁Que ▁faire ?\n\n▁Beau , ▁très ▁beau .\n")
+    written(tmp_path / "train.label", "1\n0\n1\n")
+    return tmp_path / "train"
+
+
+@pytest.mark.parametrize("suffix", ["", ".review.spm", ".label"])
+def test_a_pair_by_either_file_or_their_stem(pair: Path, suffix: str) -> None:
+    expected = [Example("Que faire?", "1"), Example("", "0"), Example("Beau, très beau.", "1")]
+    assert examples(f"{pair}{suffix}") == expected
+    assert texts(f"{pair}{suffix}") == [example.text for example in expected]
+
+
+def test_a_pair_with_other_counts_is_refused(pair: Path) -> None:
+    written(Path(f"{pair}.label"), "1\n0\n")
+    with pytest.raises(DataError, match="do not have the same number of lines") as caught:
+        examples(pair)
+    assert caught.value.found == "3 reviews and 2 labels"
+
+
+def test_a_pair_with_a_blank_or_no_label_file_is_refused(pair: Path) -> None:
+    labels = written(Path(f"{pair}.label"), "1\n\n0\n")
+    with pytest.raises(DataError, match=r"Line 2 of .*train has no label"):
+        examples(pair)
+    Path(labels).unlink()
+    with pytest.raises(DataError, match=r"train\.label cannot be read"):
+        examples(f"{pair}.review.spm")
+    assert len(texts(f"{pair}.review.spm")) == 3, "texts alone need no labels"

@@ -1,0 +1,169 @@
+"""Plain lines when piped, a bar in a terminal, silence on demand; never a word on stdout."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from greffe import progress
+from greffe.progress import Progress, format_count, format_seconds, notice, quiet
+
+Clock = Callable[[float], None]
+
+
+@pytest.fixture
+def pass_time(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """pass_time(5): the clock of this test goes on by five seconds, at once."""
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def pass_seconds(seconds: float) -> None:
+        now[0] += seconds
+
+    return pass_seconds
+
+
+def test_piped_progress_is_a_line_every_few_seconds(
+    pass_time: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Progress("encode", 1000, "bytes") as shown:
+        for _ in range(30):
+            pass_time(1.0)
+            shown.advance(20, detail="shard 3")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = captured.err.splitlines()
+    assert lines[0] == "encode:  20% · 200 bytes, 20/s · 0:40 left · shard 3"
+    assert lines[1] == "encode:  40% · 400 bytes, 20/s · 0:30 left · shard 3"
+    # The tenth second of a line may be the last: what ends is always said.
+    assert lines[-1] == "encode:  60% · 600 bytes, 20/s · 0:20 left · shard 3"
+    assert len(lines) == 4
+    assert "\r" not in captured.err and "\x1b" not in captured.err
+
+
+def test_the_last_line_says_how_long_it_took(
+    pass_time: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Progress("pretrain", 10, "steps") as shown:
+        pass_time(75.0)
+        shown.set(10, "loss 1.234")
+        capsys.readouterr()
+    assert capsys.readouterr().err == (
+        "pretrain: 100% · 10 steps, 0.1333/s · 1:15 taken · loss 1.234\n"
+    )
+
+
+def test_a_resumed_job_counts_its_speed_from_where_it_began(pass_time: Clock) -> None:
+    with quiet(), Progress("pretrain", 100, "steps", start=50) as shown:
+        pass_time(10.0)
+        shown.set(60)
+        assert shown.status() == " 60% · 60 steps, 1/s · 0:40 left"
+
+
+def test_an_unknown_total_shows_no_share(pass_time: Clock) -> None:
+    with quiet(), Progress("read", None, "texts") as shown:
+        pass_time(2.0)
+        shown.advance(10)
+        assert shown.status() == "10 texts, 5/s · 0:02 taken"
+
+
+def test_more_than_the_total_is_not_more_than_everything(pass_time: Clock) -> None:
+    with quiet(), Progress("time", 60, "s") as shown:
+        pass_time(61.0)
+        shown.set(61)
+        assert shown.status().startswith("100%")
+
+
+def test_a_failed_job_says_nothing_more(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ZeroDivisionError), Progress("encode", 10):
+        raise ZeroDivisionError
+    assert capsys.readouterr().err == ""
+    assert Progress.active is None
+
+
+def test_quiet_silences_progress_and_notices(
+    pass_time: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with quiet(), Progress("encode", 10) as shown:
+        notice("not heard")
+        pass_time(60.0)
+        shown.advance(1)
+    notice("heard")
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "heard\n")
+
+
+def test_quiet_ends_with_its_block_even_after_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ZeroDivisionError), quiet():
+        with quiet():
+            pass
+        notice("still not heard")
+        raise ZeroDivisionError
+    notice("heard")
+    assert capsys.readouterr().err == "heard\n"
+
+
+def test_silence_is_for_good(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_quiet", False)
+    progress.silence()
+    with quiet():
+        pass
+    notice("not heard")
+    assert capsys.readouterr().err == ""
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_gets_a_bar_and_notices_stand_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Progress("encode", 10, "bytes") as shown:
+        notice("[not] markup")
+        with Progress("inner", 5) as inner:
+            assert inner.bar is None
+        shown.advance(10)
+    text = terminal.getvalue()
+    assert "[not] markup" in text
+    assert "100%" in text and "10 bytes" in text
+    assert "\x1b[" in text
+    assert Progress.active is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0:00"), (7.4, "0:07"), (59.6, "1:00"), (750, "12:30"), (3723, "1:02:03"), (-3, "0:00")],
+)
+def test_format_seconds(seconds: float, text: str) -> None:
+    assert format_seconds(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (0, "0"),
+        (950, "950"),
+        (0.25, "0.25"),
+        (9999, "9999"),
+        (9999.9, "10k"),
+        (12_345, "12.3k"),
+        (999_499, "999k"),
+        (999_600, "1M"),
+        (4_560_000, "4.56M"),
+        (999_700_000, "1G"),
+        (7.25e9, "7.25G"),
+    ],
+)
+def test_format_count(amount: float, text: str) -> None:
+    assert format_count(amount) == text

@@ -1,0 +1,359 @@
+"""Folders that one process alone may write, atomic files, the manifest and the metrics."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import greffe
+from greffe.config import NextTokenHead, Recipe
+from greffe.errors import CorruptError, RunBusyError, RunError, RunExistsError
+from greffe.run import (
+    LOCK_FILE,
+    METRICS_FILE,
+    RECIPE_FILE,
+    RUN_FILE,
+    Manifest,
+    OutputFolder,
+    RunDirectory,
+    disk_error,
+    file_hash,
+    new_lineage,
+    read_json,
+    write_atomic,
+    write_json,
+)
+
+SOURCE = Path(greffe.__file__).parents[1]
+
+
+def make_manifest(**fields: Any) -> Manifest:
+    return Manifest(
+        **{
+            "kind": "language-model",
+            "status": "training",
+            "vocab": 300,
+            "heads": {"next_token": NextTokenHead()},
+            "directions": ["causal"],
+            "lineage": new_lineage(threads=1, initial_base="b", tokenizer="t", data={"corpus": "c"}),
+            **fields,
+        }
+    )
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    """A run that has begun."""
+    made = RunDirectory(tmp_path / "run")
+    made.path.mkdir()
+    made.write_recipe(Recipe())
+    made.write_manifest(make_manifest())
+    return made
+
+
+# --- atomic files -------------------------------------------------------------------------------
+
+
+def test_write_atomic_replaces_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_atomic(path, b"old")
+    write_atomic(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert [item.name for item in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(("owner", "step"), [(os, "fsync"), (Path, "replace")])
+def test_a_failed_write_keeps_the_old_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, step: str
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def fail(*args: Any) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(owner, step, fail)
+    with pytest.raises(RunError, match="disk is full") as caught:
+        write_atomic(path, b"new")
+    assert "unchanged" in str(caught.value)
+    assert path.read_bytes() == b"old"
+    assert [item.name for item in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_write_that_fails_for_another_reason_does_not_blame_the_disk(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="Writing failed") as caught:
+        write_atomic(tmp_path / "missing" / "file", b"x")
+    assert "No such file" in str(caught.value)
+    assert "disk is full" in str(disk_error(OSError(errno.EDQUOT, "quota"), tmp_path))
+
+
+def test_json_survives_and_damage_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "value.json"
+    write_json(path, {"é": [1, 2.5, None]})
+    assert read_json(path, "a value") == {"é": [1, 2.5, None]}
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(CorruptError, match="damaged") as caught:
+        read_json(path, "a value")
+    assert caught.value.expected == "a value"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(CorruptError, match="damaged"):
+        read_json(path, "a value")
+    with pytest.raises(CorruptError, match="missing"):
+        read_json(tmp_path / "none.json", "a value")
+
+
+def test_file_hash_is_sha256(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"abc")
+    assert file_hash(tmp_path / "file").startswith("ba7816bf")
+
+
+# --- output folders -----------------------------------------------------------------------------
+
+
+def test_a_new_folder_is_made_with_its_parents_and_the_lock_goes(tmp_path: Path) -> None:
+    with OutputFolder(tmp_path / "a" / "b") as folder:
+        assert not folder.resuming
+        assert (folder.path / LOCK_FILE).exists()
+        (folder.path / RUN_FILE).write_text("{}")
+    assert [item.name for item in folder.path.iterdir()] == [RUN_FILE]
+
+
+def test_an_empty_folder_may_be_used(tmp_path: Path) -> None:
+    with OutputFolder(tmp_path) as folder:
+        assert not folder.is_ours
+
+
+@pytest.mark.parametrize("flags", [{}, {"overwrite": True}, {"resume": True}])
+def test_a_foreign_folder_is_never_touched(tmp_path: Path, flags: dict[str, bool]) -> None:
+    (tmp_path / "thesis.docx").write_text("years of work")
+    with (
+        pytest.raises(RunExistsError, match="did not write") as caught,
+        OutputFolder(tmp_path, **flags),
+    ):
+        pass
+    assert caught.value.found == "thesis.docx"
+    assert (tmp_path / "thesis.docx").read_text() == "years of work"
+    assert [item.name for item in tmp_path.iterdir()] == ["thesis.docx"]
+
+
+def test_a_run_is_refused_without_a_flag(run: RunDirectory) -> None:
+    before = sorted(run.path.iterdir())
+    with pytest.raises(RunExistsError, match="already holds a run") as caught:
+        OutputFolder(run.path).__enter__()
+    assert "--resume" in str(caught.value) and "--overwrite" in str(caught.value)
+    assert sorted(run.path.iterdir()) == before
+
+
+def test_overwrite_empties_the_folder_but_follows_no_link(
+    run: RunDirectory, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").write_text("1")
+    (run.path / "link").symlink_to(outside)
+    (run.path / "checkpoints" / "step-1").mkdir(parents=True)
+    with OutputFolder(run.path, overwrite=True) as folder:
+        assert not folder.resuming
+        assert [item.name for item in run.path.iterdir()] == [LOCK_FILE]
+    assert (outside / "precious").read_text() == "1"
+
+
+def test_resume_keeps_everything(run: RunDirectory) -> None:
+    before = sorted(item.name for item in run.path.iterdir())
+    with OutputFolder(run.path, resume=True) as folder:
+        assert folder.resuming
+    assert sorted(item.name for item in run.path.iterdir()) == before
+
+
+def test_resume_of_nothing_begins_anew(tmp_path: Path) -> None:
+    with OutputFolder(tmp_path / "new", resume=True) as folder:
+        assert not folder.resuming
+
+
+def test_any_marker_makes_the_folder_ours(tmp_path: Path) -> None:
+    (tmp_path / RECIPE_FILE).write_text("")
+    with OutputFolder(tmp_path, markers=(RUN_FILE, RECIPE_FILE), resume=True) as folder:
+        assert folder.resuming
+
+
+def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("text")
+    with pytest.raises(RunExistsError, match="is a file"), OutputFolder(path, overwrite=True):
+        pass
+    assert path.read_text() == "text"
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(RunError, match="cannot be created"),
+        OutputFolder(tmp_path / "file" / "below"),
+    ):
+        pass
+
+
+def test_a_folder_that_cannot_be_locked(tmp_path: Path) -> None:
+    (tmp_path / LOCK_FILE).mkdir()
+    with pytest.raises(RunError, match="cannot be written"), OutputFolder(tmp_path):
+        pass
+
+
+@contextlib.contextmanager
+def holding(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the folder until its input is closed."""
+    code = (
+        "import sys\nfrom greffe.run import OutputFolder\n"
+        "with OutputFolder(sys.argv[1], resume=True):\n"
+        "    print('held', flush=True)\n    sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        yield process
+
+
+def test_a_folder_in_use_is_busy_until_its_process_ends(run: RunDirectory) -> None:
+    before = (run.path / RUN_FILE).read_bytes()
+    with holding(run.path):
+        for flags in ({"overwrite": True}, {"resume": True}):
+            with pytest.raises(RunBusyError, match="in use"), OutputFolder(run.path, **flags):
+                pass
+        assert (run.path / RUN_FILE).read_bytes() == before
+    with OutputFolder(run.path, resume=True) as folder:
+        assert folder.resuming
+
+
+def test_a_killed_process_does_not_block_the_folder(tmp_path: Path) -> None:
+    with holding(tmp_path) as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert (tmp_path / LOCK_FILE).exists()
+        with OutputFolder(tmp_path):
+            pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_lock_is_released_after_an_error_and_nothing_stays(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError), OutputFolder(path):
+            raise ZeroDivisionError
+        assert not path.exists()
+
+
+def test_other_ranks_write_nothing(tmp_path: Path) -> None:
+    with OutputFolder(tmp_path / "out", is_main=False) as folder:
+        assert not folder.path.exists()
+
+
+# --- the manifest -------------------------------------------------------------------------------
+
+
+def test_manifest_and_recipe_survive(run: RunDirectory) -> None:
+    again = RunDirectory.open(run.path)
+    assert again.manifest() == run.manifest()
+    assert again.manifest().heads == {"next_token": NextTokenHead()}
+    assert again.recipe() == Recipe()
+    assert again.manifest().lineage.versions["greffe"] == greffe.__version__
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: "",
+        lambda text: "[]",
+        lambda text: text.replace('"format": 1', '"format": 2'),
+        lambda text: text.replace('"vocab": 300', '"vocab": "many"'),
+        lambda text: text.replace('"vocab"', '"vocabulary"'),
+    ],
+)
+def test_a_damaged_manifest_is_an_error_that_names_it(run: RunDirectory, damage: Any) -> None:
+    path = run.path / RUN_FILE
+    path.write_text(damage(path.read_text()))
+    with pytest.raises(CorruptError, match="damaged") as caught:
+        RunDirectory.open(run.path)
+    assert str(path) in str(caught.value)
+
+
+def test_opening_what_is_no_run_says_what_is_there(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no run at"):
+        RunDirectory.open(tmp_path / "nothing")
+    with pytest.raises(RunError, match="is not a run"):
+        RunDirectory.open(tmp_path)
+    (tmp_path / "corpus.json").write_text("{}")
+    with pytest.raises(RunError, match="is not a run") as caught:
+        RunDirectory.open(tmp_path)
+    assert caught.value.found == "a prepared corpus"
+
+
+def test_a_run_without_its_recipe(run: RunDirectory) -> None:
+    (run.path / RECIPE_FILE).unlink()
+    with pytest.raises(CorruptError, match="missing"):
+        run.recipe()
+
+
+# --- metrics ------------------------------------------------------------------------------------
+
+
+def test_metrics_come_back_in_order(run: RunDirectory) -> None:
+    assert list(run.metrics()) == []
+    run.log(step=1, kind="train", loss=2.5)
+    run.log(step=2, kind="valid", note="é")
+    assert list(run.metrics()) == [
+        {"step": 1, "kind": "train", "loss": 2.5},
+        {"step": 2, "kind": "valid", "note": "é"},
+    ]
+
+
+def test_a_loss_that_is_not_finite_is_still_json(run: RunDirectory) -> None:
+    run.log(step=1, loss=float("nan"), norm=float("inf"))
+
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is not JSON")
+
+    text = (run.path / METRICS_FILE).read_text()
+    assert json.loads(text, parse_constant=refuse) == {"step": 1, "loss": None, "norm": None}
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 12])
+def test_a_half_line_is_left_out_and_rewinding_removes_it(run: RunDirectory, cut: int) -> None:
+    run.log(step=1)
+    run.log(step=2, kind="é")
+    path = run.path / METRICS_FILE
+    path.write_bytes(path.read_bytes()[:-cut])
+    assert [line["step"] for line in run.metrics()] == [1]
+    run.rewind_metrics(5)
+    run.log(step=3)
+    assert [line["step"] for line in run.metrics()] == [1, 3]
+
+
+def test_rewinding_forgets_what_comes_after_the_step(run: RunDirectory) -> None:
+    for step in (10, 20, 20, 30):
+        run.log(step=step, kind="train")
+    run.rewind_metrics(20)
+    assert [line["step"] for line in run.metrics()] == [10, 20, 20]
+    run.rewind_metrics(0)
+    assert list(run.metrics()) == []
+
+
+def test_a_damaged_line_of_metrics_is_named(run: RunDirectory) -> None:
+    (run.path / METRICS_FILE).write_bytes(b'{"step": 1}\n{"st\xffep": 2\n{"step": 3}\n')
+    with pytest.raises(CorruptError, match="line 2"):
+        list(run.metrics())
