@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from greffe.api import Run, finetune, load, prepare, pretrain
-    from greffe.config import Recipe, load_recipe
+    from greffe.config import Recipe
     from greffe.data.corpus import Corpus
     from greffe.data.tables import Example
     from greffe.data.text import ReadOptions
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from greffe.evaluation.metrics import Evaluation
     from greffe.inference.fill import Filling
     from greffe.inference.predict import Prediction
+    from greffe.recipe_files import load_recipe
 
 __version__ = "0.1.0"
 
@@ -53,7 +54,7 @@ _HOMES = {
     "Tokenizer": "greffe.data.tokenizer",
     "finetune": "greffe.api",
     "load": "greffe.api",
-    "load_recipe": "greffe.config",
+    "load_recipe": "greffe.recipe_files",
     "prepare": "greffe.api",
     "pretrain": "greffe.api",
 }

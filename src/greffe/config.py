@@ -5,21 +5,18 @@ Knows nothing of torch, data or runs. The sentence under each field is its help 
 
 from __future__ import annotations
 
-import difflib
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from importlib import resources
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from greffe.errors import RecipeError
+from greffe.recipe_errors import explain
+from greffe.spans import Span
 
 Pooler = Literal["last", "first", "mean", "max", "mean+max"]
-SpanUnit = Literal["seconds", "steps", "epochs", "tokens", "percent"]
 
 
 class Spec(BaseModel):
@@ -28,60 +25,11 @@ class Spec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-# --- spans: how long, how often -----------------------------------------------------------------
-
-_SPAN = re.compile(
-    r"(?P<amount>\d+(?:\.\d+)?)\s*(?P<scale>[kKMG]?)\s*"
-    r"(?P<unit>steps?|epochs?|tokens?|%)$"
-)
-_CLOCK = re.compile(r"(?:(?P<h>\d+(?:\.\d+)?)h)?(?:(?P<m>\d+(?:\.\d+)?)m)?(?:(?P<s>\d+(?:\.\d+)?)s)?$")
-_SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
-
-
-class Span(Spec):
-    """An amount of training: time, steps, epochs, tokens or a percentage of the whole budget."""
-
-    unit: SpanUnit
-    amount: float
-
-    @classmethod
-    def parse(cls, text: str) -> Span:
-        """`20m`, `1h30m`, `90s`, `2000steps`, `3epochs`, `50Mtokens`, `5%`."""
-        cleaned = text.strip()
-        if match := _SPAN.match(cleaned):
-            amount = float(match["amount"]) * _SCALES[match["scale"]]
-            word = match["unit"]
-            unit: SpanUnit = (
-                "percent"
-                if word == "%"
-                else "steps"
-                if word.startswith("step")
-                else "epochs"
-                if word.startswith("epoch")
-                else "tokens"
-            )
-        elif cleaned and (match := _CLOCK.match(cleaned)):
-            amount = sum(
-                float(match[name] or 0) * scale for name, scale in (("h", 3600), ("m", 60), ("s", 1))
-            )
-            unit = "seconds"
-        else:
-            amount, unit = 0.0, "steps"
-        if amount <= 0 or (unit == "percent" and amount > 100):
-            raise RecipeError(
-                f"{text!r} is not an amount of training.",
-                expected="time, steps, epochs or tokens above zero: 20m, 1h30m, 2000steps, 3epochs, 50Mtokens",
-                found=repr(text),
-                hint="write it without spaces, for example --budget 20m",
-            )
-        return cls(unit=unit, amount=amount)
-
-
-def _check_span(text: str, *, percent: bool) -> str:
-    span = Span.parse(text)
-    if span.unit == "percent" and not percent:
-        raise RecipeError(f"A budget cannot be a percentage: {text!r}.", hint="for example 20m or 3epochs")
-    return text
+def _check_span(text: str, *, percent: bool) -> None:
+    if Span.parse(text).unit == "percent" and not percent:
+        raise RecipeError(
+            f"A budget cannot be a percentage: {text!r}.", hint="for example 20m or 3epochs"
+        )
 
 
 # --- the parts ----------------------------------------------------------------------------------
@@ -348,7 +296,7 @@ class NextTokenHead(Spec):
 
 
 class MaskedTokenHead(Spec):
-    """Vocabulary scores for a hidden token: one more layer, then the embedding or its own weight."""
+    """Vocabulary scores for a hidden token: one more layer before the matrix."""
 
     kind: Literal["masked_token"] = "masked_token"
     tied: bool = True
@@ -379,59 +327,21 @@ HEAD_SPECS: TypeAdapter[dict[str, HeadSpec]] = TypeAdapter(dict[str, HeadSpec])
 # --- reading ------------------------------------------------------------------------------------
 
 
-def builtin_recipes() -> list[str]:
-    """Names of the recipes that ship with the package."""
-    folder = resources.files("greffe") / "recipes"
-    return sorted(item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml"))
-
-
-def load_recipe(name_or_path: str | Path) -> Recipe:
-    """A shipped recipe by name (`small`, `recipes/small.toml`) or any TOML file by path."""
-    path = Path(name_or_path)
-    if path.is_file():
-        text = _read_utf8(path)
-    else:
-        name = path.name.removesuffix(".toml")
-        is_plain = path.parent in (Path(), Path("recipes"))
-        if not is_plain or name not in builtin_recipes():
-            close = difflib.get_close_matches(name, builtin_recipes(), n=1)
-            raise RecipeError(
-                f"There is no recipe {str(name_or_path)!r}.",
-                expected=f"a TOML file, or one of {', '.join(builtin_recipes())}",
-                found="no such file or name",
-                hint=f"did you mean {close[0]!r}?" if close else None,
-            )
-        text = (resources.files("greffe") / "recipes" / f"{name}.toml").read_text("utf-8")
-    try:
-        tree = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise RecipeError(
-            f"{name_or_path} is not valid TOML.", expected="key = value lines in [sections]", found=str(error)
-        ) from None
-    tree.setdefault("name", path.name.removesuffix(".toml"))
-    return recipe_from_dict(tree, str(name_or_path))
-
-
 def recipe_from_dict(tree: Mapping[str, Any], source: str) -> Recipe:
     """Validated recipe, or a RecipeError that names the key, what it takes and what was found."""
     try:
         return Recipe.model_validate(tree)
     except ValidationError as error:
-        raise _explain(error, source) from None
-
-
-def _read_utf8(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise RecipeError(f"{path} is not UTF-8 text.", found=str(error)) from None
+        raise explain(error, source, Recipe) from None
 
 
 def _assign(tree: dict[str, Any], change: str) -> None:
     key, equals, raw = change.partition("=")
     if not equals or not key.strip():
         raise RecipeError(
-            f"--set {change!r} cannot be read.", expected="section.key=value", hint="for example --set train.lr=3e-4"
+            f"--set {change!r} cannot be read.",
+            expected="section.key=value",
+            hint="for example --set train.lr=3e-4",
         )
     try:
         value = tomllib.loads(f"value = {raw.strip()}")["value"]
@@ -448,46 +358,3 @@ def _assign(tree: dict[str, Any], change: str) -> None:
     if last == "kind" and place.get("kind") != value:
         place.clear()
     place[last] = value
-
-
-def _explain(error: ValidationError, source: str) -> RecipeError:
-    problem = error.errors(include_url=False)[0]
-    # A union adds its branch's tag to the location; what the user wrote has no such part.
-    path = [str(part) for part in problem["loc"]]
-    key = ".".join(path) or "recipe"
-    if problem["type"] == "extra_forbidden":
-        known = _known_keys(path[:-1])
-        close = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
-        return RecipeError(
-            f"{source}: unknown key {key!r}.",
-            expected=f"one of {', '.join(known)}",
-            found=repr(path[-1]),
-            hint=f"did you mean {'.'.join([*path[:-1], close[0]])!r}?" if close else None,
-        )
-    found = problem.get("input")
-    shown = repr(found) if not isinstance(found, Mapping) else None
-    return RecipeError(
-        f"{source}: {key} cannot be used.",
-        expected=problem["msg"].removeprefix("Value error, "),
-        found=shown,
-        hint="greffe show RECIPE prints every key with its value",
-    )
-
-
-def _known_keys(path: list[str]) -> list[str]:
-    place: type[BaseModel] = Recipe
-    for part in path:
-        field = place.model_fields.get(part)
-        if field is not None and isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            place = field.annotation
-            continue
-        options = [] if field is None else list(get_args(field.annotation))
-        if options:  # a union: the next part of the path is the branch's tag
-            union = options
-            continue
-        tagged = [kind for kind in locals().get("union", []) if kind.model_fields["kind"].default == part]
-        if tagged:
-            place = tagged[0]
-    return list(place.model_fields)
-
-

@@ -11,9 +11,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
 
 LINE_SECONDS = 10.0
+BAR_SECONDS = 0.1
 _quiet = False
 
 
@@ -79,9 +83,8 @@ class Progress:
         self.detail = ""
         self._start = start
         self._began = time.monotonic()
-        self._last_line = self._began
-        from rich.progress import Progress as Bar
-
+        self._last_shown = self._began
+        self._last_done: float | None = None
         self.bar: Bar | None = None
 
     def __enter__(self) -> Self:
@@ -122,7 +125,8 @@ class Progress:
         self.done = done
         if detail is not None:
             self.detail = detail
-        if self.bar is not None or time.monotonic() - self._last_line >= LINE_SECONDS:
+        pause = LINE_SECONDS if self.bar is None else BAR_SECONDS
+        if time.monotonic() - self._last_shown >= pause:
             self._show()
 
     def status(self) -> str:
@@ -143,10 +147,11 @@ class Progress:
         return " · ".join(parts)
 
     def _show(self, *, final: bool = False, failed: bool = False) -> None:
-        self._last_line = time.monotonic()
+        self._last_shown = time.monotonic()
         if _quiet:
             return
         if self.bar is not None:
             self.bar.update(self._task, completed=self.done, status=self.status())
-        elif not (final and failed):
+        elif not final or (not failed and self.done != self._last_done):
+            self._last_done = self.done
             print(f"{self.what}: {self.status()}", file=sys.stderr, flush=True)

@@ -31,9 +31,10 @@ from filelock import FileLock, Timeout
 from pydantic import Field, ValidationError
 
 from greffe import __version__
-from greffe.config import HeadSpec, Recipe, Spec, load_recipe
+from greffe.config import HeadSpec, Recipe, Spec
 from greffe.errors import CorruptError, RunBusyError, RunError, RunExistsError
 from greffe.progress import notice
+from greffe.recipe_files import load_recipe
 
 RUN_FILE = "run.json"
 RECIPE_FILE = "recipe.toml"

@@ -15,6 +15,7 @@ from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as dump_tensors
 from torch import Tensor
 
+from greffe.config import ModelSpec
 from greffe.errors import CorruptError, MismatchError
 from greffe.model.model import Model
 from greffe.run import write_atomic
@@ -129,6 +130,23 @@ def transfer(
         new=[name for name in own if name not in chosen],
         left=[name for name in weights if name not in chosen],
     )
+
+
+def check_same_reading(parent: ModelSpec, own: ModelSpec, source: str) -> None:
+    """Choices that no tensor's shape shows: with others, the same tensors mean something else."""
+    names = ("heads", "position", "norm", "activation", "scale_embedding")
+    changed = [
+        f"model.{name} was {getattr(parent, name)!r}, now {getattr(own, name)!r}"
+        for name in names
+        if getattr(parent, name) != getattr(own, name)
+    ]
+    if changed:
+        raise MismatchError(
+            f"The weights of {source} were made for another architecture.",
+            expected="the parent's own choices",
+            found="; ".join(changed),
+            hint="leave these keys as they are, or train from scratch",
+        )
 
 
 def load_exact(model: Model, weights: Mapping[str, Tensor], source: str) -> None:

@@ -178,7 +178,12 @@ def test_an_unfinished_run_can_be_used_and_grown_from(world, tmp_path, monkeypat
     with monkeypatch.context() as patch, pytest.raises(InterruptedRunError):
         interrupt_after(patch, 6)
         greffe.pretrain(
-            world.corpus, out, recipe="tiny", objective="causal", budget="9steps", changes=SMALL_STEPS
+            world.corpus,
+            out,
+            recipe="tiny",
+            objective="causal",
+            budget="9steps",
+            changes=SMALL_STEPS,
         )
     assert greffe.load(out).generate("Bonjour les", tokens=3).startswith("Bonjour les")
     assert "not finished" in capsys.readouterr().err

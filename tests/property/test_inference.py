@@ -109,7 +109,7 @@ def test_streamed_pieces_join_to_the_decoded_whole(
 
 
 @given(
-    scores=st.lists(st.floats(-50, 50), min_size=3, max_size=40),
+    scores=st.lists(st.floats(-50, 50, width=32), min_size=3, max_size=40),
     top_k=st.integers(1, 50),
     top_p=st.floats(0.01, 1),
     temperature=st.floats(0, 5),

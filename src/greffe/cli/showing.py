@@ -13,7 +13,7 @@ from greffe.progress import notice
 
 if TYPE_CHECKING:
     from greffe.config import HeadSpec, Recipe
-    from greffe.run import Manifest
+    from greffe.run import RunDirectory
 
 DRAWINGS = ("mask", "positions")
 
@@ -32,10 +32,11 @@ def show(
     size: Annotated[int, typer.Option(help="With mask and positions: tokens drawn.")] = 0,
 ) -> None:
     """Every parameter, by formula and by count; the mask and the positions as pictures."""
-    recipe, manifest = _recipe_of(of if target in DRAWINGS else target)
+    recipe, run = _recipe_of(of if target in DRAWINGS else target)
     if target in DRAWINGS:
-        _draw(target, recipe, manifest, out, size)
+        _draw(target, recipe, run, out, size)
         return
+    manifest = run.manifest() if run else None
     from greffe.cli.render import account_table, print_tables, run_tables
     from greffe.model.parameters import account, default_heads
 
@@ -53,36 +54,36 @@ def show(
     print_tables([account_table(counted, recipe.name)])
 
 
-def _recipe_of(name: str) -> tuple[Recipe, Manifest | None]:
+def _recipe_of(name: str) -> tuple[Recipe, RunDirectory | None]:
     """The recipe that a run was made with, or a recipe by name or path."""
-    from greffe.config import load_recipe
+    from greffe.recipe_files import load_recipe
     from greffe.run import RunDirectory
 
     if Path(name).is_dir():
         run = RunDirectory.open(name)
-        return run.recipe(), run.manifest()
+        return run.recipe(), run
     return load_recipe(name), None
 
 
-def _draw(
-    kind: str, recipe: Recipe, manifest: Manifest | None, out: Path | None, size: int
-) -> None:
+def _draw(kind: str, recipe: Recipe, run: RunDirectory | None, out: Path | None, size: int) -> None:
+    from greffe.checkpoint import load_model
     from greffe.inspection import drawing
 
-    if manifest is not None:
+    if run is not None:
+        manifest = run.manifest()
         is_causal = (manifest.direction or manifest.directions[0]) == "causal"
     else:
         is_causal = recipe.objective.kind in ("causal", "hybrid")
-    if out is None:
-        text = (
-            drawing.mask_text(is_causal, size or drawing.TEXT_SIZE)
-            if kind == "mask"
-            else drawing.positions_text(recipe.model, size or drawing.TEXT_SIZE)
-        )
-        print(text)
-        return
-    if kind == "mask":
-        drawing.draw_mask(out, is_causal, size or drawing.FIGURE_MASK_SIZE)
-    else:
-        drawing.draw_positions(out, recipe.model, size or None)
-    notice(f"drawn: {out}")
+    # Learned positions are drawn as the run learnt them.
+    scheme = load_model(run).base.position if run and kind == "positions" else None
+    match kind, out:
+        case "mask", None:
+            print(drawing.mask_text(is_causal, size or drawing.TEXT_SIZE))
+        case "mask", Path():
+            drawing.draw_mask(out, is_causal, size or drawing.FIGURE_MASK_SIZE)
+        case _, None:
+            print(drawing.positions_text(recipe.model, size or drawing.TEXT_SIZE, scheme=scheme))
+        case _, Path():
+            drawing.draw_positions(out, recipe.model, size or None, scheme=scheme)
+    if out is not None:
+        notice(f"drawn: {out}")

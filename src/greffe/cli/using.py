@@ -79,10 +79,10 @@ def predict(
     classifier = api.load(run)
     stream: Iterable[str] = texts or read_texts(input_ or "-", reading)
     shown: list[str] = []
-    predictions = _watched(
-        classifier.stream_predictions(_kept(stream, shown), long=long.value),
-        context=classifier.model.spec.context,
-    )
+    predictions = classifier.stream_predictions(_kept(stream, shown), long=long.value)
+    if not texts:
+        predictions = _watched(predictions)
+    predictions = _with_cut_notice(predictions, classifier.model.spec.context)
     _print_predictions(predictions, shown, format_, classifier.labels)
 
 
@@ -144,17 +144,25 @@ def _kept(texts: Iterable[str], shown: list[str]) -> Iterator[str]:
         yield text
 
 
-def _watched(predictions: Iterator[Prediction], context: int) -> Iterator[Prediction]:
-    """The same predictions, with progress and, at the end, a word about what was cut."""
-    from greffe.inference.predict import describe_cut
-    from greffe.progress import Progress, notice
+def _watched(predictions: Iterator[Prediction]) -> Iterator[Prediction]:
+    """The same predictions, with progress."""
+    from greffe.progress import Progress
 
-    cuts = []
     with Progress("predict", None, "texts") as progress:
         for prediction in predictions:
             progress.advance(1)
-            cuts += [prediction.cut] if prediction.cut else []
             yield prediction
+
+
+def _with_cut_notice(predictions: Iterator[Prediction], context: int) -> Iterator[Prediction]:
+    """The same predictions and, at the end, a word about what was cut."""
+    from greffe.inference.predict import describe_cut
+    from greffe.progress import notice
+
+    cuts = []
+    for prediction in predictions:
+        cuts += [prediction.cut] if prediction.cut else []
+        yield prediction
     if cuts:
         notice(describe_cut(len(cuts), sum(cuts), context))
 

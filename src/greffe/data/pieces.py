@@ -62,9 +62,8 @@ def assemble(
     normalizer: normalizers.Normalizer,
     splitter: pre_tokenizers.PreTokenizer,
     specials: Iterable[str],
-    symbols: Iterable[str] = (),
 ) -> str:
-    """One tokenizer as JSON text; `symbols` are pieces matched whole before the model runs."""
+    """One tokenizer as JSON text."""
     backend = Backend(model)
     backend.normalizer = normalizer
     backend.pre_tokenizer = splitter
@@ -73,7 +72,6 @@ def assemble(
         [*steps, decoders.Strip(" ", 1, 0)] if adds_space(normalizer) else steps
     )
     backend.add_special_tokens([AddedToken(piece, special=True) for piece in specials])
-    backend.add_tokens([AddedToken(piece, normalized=True) for piece in symbols])
     return backend.to_str()
 
 

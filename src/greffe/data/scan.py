@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from enum import IntEnum
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +25,7 @@ from greffe.seeding import derive, rng
 
 BUCKETS = 64
 BLOCK_DOCUMENTS = 1 << 16
+SHOWN_BYTES = 1 << 20  # moving a bar at every document would take longer than reading it
 FATES_FILE = "fates"
 PACKED_SUFFIXES = (".gz", ".xz", ".zst", ".parquet")  # their size does not tell how much text
 
@@ -76,15 +75,15 @@ def scan_documents(
 ) -> Scan:
     """Read everything once; write the fate of each document to `folder`."""
     folder.mkdir(exist_ok=True)
+    counts = _fill_buckets(sources, options, folder, seed)
+    total = sum(count.documents for count in counts)
+    if total == 0:
+        raise DataError(
+            "The input holds no document.",
+            expected="text other than white space",
+            found=f"{len(sources)} {'file' if len(sources) == 1 else 'files'} without any",
+        )
     try:
-        counts = _fill_buckets(sources, options, folder, seed)
-        total = sum(count.documents for count in counts)
-        if total == 0:
-            raise DataError(
-                "The input holds no document.",
-                expected="text other than white space",
-                found=f"{len(sources)} {'file' if len(sources) == 1 else 'files'} without any",
-            )
         fates = _disk_array(folder / FATES_FILE, total)
         unique = sum(_drop_duplicates(records, fates) for records in _buckets(folder))
         held_out = _hold_out(folder, fates, _validation_size(unique, valid))
@@ -105,25 +104,26 @@ def _fill_buckets(
     salt = derive(seed, "validation").to_bytes(16, "little")
     counts: list[SourceCount] = []
     number = 0
-    with ExitStack() as stack:
-        files = [stack.enter_context(path.open("wb")) for path in _bucket_paths(folder)]
-        progress = stack.enter_context(Progress("scan", None if packed else sum(whole), "bytes"))
+    hashes = bytearray()
+    with Progress("scan", None if packed else sum(whole), "bytes") as progress:
         for place, source in enumerate(sources):
-            first, text_bytes = number, 0
-            hashes = bytearray()
+            first, text_bytes, unshown = number, 0, 0
             for document in read_documents(source, options):
                 data = _utf8(document, source, number - first)
                 hashes += hashlib.blake2b(data, digest_size=8, salt=salt).digest()
                 text_bytes += len(data)
                 number += 1
-                progress.advance(len(data))
+                unshown += len(data)
+                if unshown >= SHOWN_BYTES:
+                    progress.advance(unshown)
+                    unshown = 0
                 if len(hashes) == 8 * BLOCK_DOCUMENTS:
-                    _write_records(hashes, number, files)
+                    _write_records(hashes, number, folder)
                     hashes.clear()
-            _write_records(hashes, number, files)
             counts.append(SourceCount(documents=number - first, bytes=text_bytes))
-            if not packed:  # line ends and what surrounds the text in a table count as well
-                progress.set(sum(whole[: place + 1]))
+            # line ends and what surrounds the text in a table count as well
+            progress.set(progress.done + unshown if packed else sum(whole[: place + 1]))
+    _write_records(hashes, number, folder)
     return counts
 
 
@@ -139,7 +139,7 @@ def _utf8(document: str, source: str, number: int) -> bytes:
         ) from None
 
 
-def _write_records(hashes: bytearray, end: int, files: Sequence[BinaryIO]) -> None:
+def _write_records(hashes: bytearray, end: int, folder: Path) -> None:
     """Send the hashes of the documents before number `end` to their buckets, in order."""
     records = np.empty(len(hashes) // 8, _RECORD)
     records["hash"] = np.frombuffer(bytes(hashes), "<u8")
@@ -147,9 +147,13 @@ def _write_records(hashes: bytearray, end: int, files: Sequence[BinaryIO]) -> No
     buckets = records["hash"] // np.uint64(2**64 // BUCKETS)
     order = np.argsort(buckets, kind="stable")
     edges = np.searchsorted(buckets[order], np.arange(BUCKETS + 1, dtype=np.uint64))
-    for bucket in range(BUCKETS):
+    for bucket, path in enumerate(_bucket_paths(folder)):
         chosen = order[edges[bucket] : edges[bucket + 1]]
-        files[bucket].write(records[chosen].tobytes())
+        try:
+            with path.open("ab") as file:
+                file.write(records[chosen].tobytes())
+        except OSError as error:
+            raise disk_error(error, path) from error
 
 
 def _bucket_paths(folder: Path) -> list[Path]:

@@ -6,6 +6,7 @@ sentencepiece and protobuf for reading the model only. Does not know how the tok
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,9 @@ def convert(model: Path, dictionary: Path | None) -> str:
         for item in proto.pieces
         if item.type in kinds and item.piece not in SPECIALS
     }
-    symbols = [item.piece for item in proto.pieces if item.type == _USER_DEFINED]
+    symbols = [
+        item.piece for item in proto.pieces if item.type == _USER_DEFINED and item.piece in scores
+    ]
     specials: tuple[str, ...] = SPECIALS
     pieces = list(scores)
     if dictionary is not None:
@@ -47,11 +50,10 @@ def convert(model: Path, dictionary: Path | None) -> str:
     has_bytes = set(BYTE_PIECES) <= scores.keys()
     build = _bpe if proto.trainer_spec.model_type == _BPE else _unigram
     return assemble(
-        build(vocabulary, scores, has_bytes),
+        build(vocabulary, scores, symbols, has_bytes),
         _normalizer(proto.normalizer_spec),
-        _splitter(pieces),
+        _splitter(pieces, symbols),
         specials,
-        [piece for piece in symbols if piece in scores],
     )
 
 
@@ -77,11 +79,13 @@ def _read_model(path: Path) -> Any:
         raise CorruptError(
             f"{path} is damaged, or not a SentencePiece model.", found=str(error)
         ) from None
-    if not proto.pieces or len(proto.pieces) < proto.trainer_spec.vocab_size:
+    parts = ("trainer_spec", "normalizer_spec")
+    missing = [part for part in parts if not proto.HasField(part)]
+    if not proto.pieces or missing:
         raise CorruptError(
             f"{path} is truncated, or not a SentencePiece model.",
-            expected=f"{proto.trainer_spec.vocab_size} pieces",
-            found=f"{len(proto.pieces)} pieces",
+            expected="pieces, trainer_spec and normalizer_spec",
+            found=f"{len(proto.pieces)} pieces, no {' and no '.join(missing) or 'piece'}",
         )
     _check_supported(proto, path)
     return proto
@@ -168,19 +172,24 @@ def _normalizer(spec: Any) -> normalizers.Normalizer:
     return normalizers.Sequence(steps)
 
 
-def _splitter(pieces: list[str]) -> pre_tokenizers.PreTokenizer:
+def _splitter(pieces: list[str], symbols: list[str]) -> pre_tokenizers.PreTokenizer:
     # Text that spells a special or a byte piece is text: cut after its "<", it cannot match.
     names = "|".join(name.strip("<>") for name in SPECIALS)
     steps: list[pre_tokenizers.PreTokenizer] = [
         pre_tokenizers.Split(Regex(f"<(?=(?:{names}|0x[0-9A-F]{{2}})>)"), "isolated")
     ]
+    if symbols:  # the user's own pieces are cut out whole, the longest first
+        whole = "|".join(map(re.escape, sorted(symbols, key=lambda symbol: -len(symbol))))
+        steps.insert(0, pre_tokenizers.Split(Regex(whole), "isolated"))
     # Where no piece spans a space, words can be cut apart first: same pieces, and much faster.
     if not any(SPACE in piece[1:] for piece in pieces):
         steps.append(pre_tokenizers.Split(SPACE, "merged_with_next"))
     return pre_tokenizers.Sequence(steps)
 
 
-def _bpe(vocabulary: list[str], scores: dict[str, float], has_bytes: bool) -> Model:
+def _bpe(
+    vocabulary: list[str], scores: dict[str, float], symbols: list[str], has_bytes: bool
+) -> Model:
     """SentencePiece joins the neighbours whose union scores highest; merges say the same."""
     ids = {piece: id for id, piece in enumerate(vocabulary)}
     merges = [
@@ -197,15 +206,19 @@ def _bpe(vocabulary: list[str], scores: dict[str, float], has_bytes: bool) -> Mo
         unk_token="<oov>",
         fuse_unk=True,
         byte_fallback=has_bytes,
+        ignore_merges=bool(symbols),  # no merge leads to these
     )
 
 
-def _unigram(vocabulary: list[str], scores: dict[str, float], has_bytes: bool) -> Model:
+def _unigram(
+    vocabulary: list[str], scores: dict[str, float], symbols: list[str], has_bytes: bool
+) -> Model:
     # Added pieces get the lowest score that there is: the penalty of unknown characters is
     # counted from it.
     lowest = min(scores.values())
+    certain = dict.fromkeys(symbols, 0.0)
     return Unigram(
-        [(piece, scores.get(piece, lowest)) for piece in vocabulary],
+        [(piece, certain.get(piece, scores.get(piece, lowest))) for piece in vocabulary],
         unk_id=vocabulary.index("<oov>"),
         byte_fallback=has_bytes,
     )

@@ -75,7 +75,7 @@ class Tokenizer:
         self._continuing.normalizer = without_space(self._backend.normalizer)
         self._continuing.pre_tokenizer = self._backend.pre_tokenizer
         self._adds_space = adds_space(self._backend.normalizer)
-        self._is_trained = _shape(self._backend) == _TRAINED_SHAPE
+        self._is_trained = _is_trained_here(self._backend)
         self._remembered: dict[str, bytes] = {}
         self._remembered_characters = 0
 
@@ -258,15 +258,11 @@ def _check_vocabulary(vocabulary: dict[str, int]) -> None:
         )
 
 
-def _shape(backend: Backend) -> tuple[str, str]:
-    return repr(backend.normalizer), repr(backend.pre_tokenizer)
-
-
-def _trained_shape() -> tuple[str, str]:
-    return repr(trained_normalizer()), repr(trained_splitter())
-
-
-_TRAINED_SHAPE = _trained_shape()
+def _is_trained_here(backend: Backend) -> bool:
+    parts = (backend.normalizer, trained_normalizer(), backend.pre_tokenizer, trained_splitter())
+    # The state of a part is its JSON; parts themselves do not compare.
+    states = [None if part is None else bytes(part.__getstate__()) for part in parts]
+    return states[0] == states[1] and states[2] == states[3]
 
 
 def _is_unicode(text: str) -> bool:

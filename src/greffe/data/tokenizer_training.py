@@ -101,21 +101,20 @@ def count_words(texts: Iterable[str]) -> Counter[str]:
 def alphabet_of(words: Mapping[str, int], room: int) -> list[str]:
     """Characters that become pieces: ▁, printable ASCII, then the most frequent others.
 
-    They take at most half of the room, so that large scripts leave some for words; a character
-    seen once, or a control character other than tab and line ends, is spelt in bytes.
+    They take at most half of the room, so that large scripts leave some for words; where ASCII
+    alone is too much for that, the most frequent of any kind. A character seen once, or a control
+    character other than tab and line ends, is spelt in bytes.
     """
     counts: Counter[str] = Counter()
     for word, count in words.items():
         for character in word:
             counts[character] += count
-    ascii_first = [c for c in PRINTABLE if counts[c]] + [c for c in PRINTABLE if not counts[c]]
-    others = [c for c in counts if counts[c] > 1 and (c in "\t\n\r" or _is_visible(c))]
-    others.sort(key=lambda c: (-counts[c], c))
-    if len(PRINTABLE) > room // 2:  # too small for all of ASCII: the most frequent of any kind
-        ascii_first = []
-        others = sorted(counts, key=lambda c: (-counts[c], c))
-        others = [c for c in others if c in "\t\n\r" or _is_visible(c)]
-    return list(dict.fromkeys([SPACE, *ascii_first, *others]))[: max(1, room // 2)]
+    seen = [c for c in counts if c in "\t\n\r" or _is_visible(c)]
+    seen.sort(key=lambda c: (-counts[c], c))
+    half = max(1, room // 2)
+    if len(PRINTABLE) < half:
+        seen = [*PRINTABLE, *(c for c in seen if counts[c] > 1)]
+    return list(dict.fromkeys([SPACE, *seen]))[:half]
 
 
 def _is_visible(character: str) -> bool:

@@ -15,12 +15,15 @@ from greffe.model.model import Model
 def reading(model: Model) -> Iterator[None]:
     """No gradients and no dropout inside the block; a model in training goes back to it after."""
     was_training = model.training
-    model.eval()
+    # Switching visits every module: not for each token of a model that reads already.
+    if was_training:
+        model.eval()
     try:
         with torch.inference_mode():
             yield
     finally:
-        model.train(was_training)
+        if was_training:
+            model.train()
 
 
 def device_of(model: Model) -> torch.device:

@@ -1,4 +1,4 @@
-"""The model: one base with its heads, fresh weights from named streams, groups from the bottom up.
+"""The model: one base with its heads, and fresh weights from named streams.
 
 Knows nothing of objectives, data or files.
 """
@@ -122,18 +122,3 @@ def _initialise(
         std = INIT_STD / math.sqrt(2 * spec.layers) if is_branch_end else INIT_STD
         parameter.normal_(0.0, std, generator=generator)
 
-
-def layer_groups(model: Model) -> list[tuple[str, list[nn.Parameter]]]:
-    """All parameters from the bottom up, for freezing and layer-wise rates; no group is empty."""
-    base = model.base
-    modules: list[tuple[str, list[nn.Module]]] = [
-        ("embedding", [base.embedding, base.position]),
-        *((f"block {index}", [block]) for index, block in enumerate(base.blocks)),
-        ("final norm", [base.final_norm]),
-        ("heads", [model.heads]),
-    ]
-    groups = [
-        (name, [parameter for member in members for parameter in member.parameters()])
-        for name, members in modules
-    ]
-    return [(name, parameters) for name, parameters in groups if parameters]

@@ -32,11 +32,11 @@ def toy_documents(count: int, seed: int) -> Iterator[str]:
     for index in range(count):
         writer = _Writer(rng(seed, "toy", "document", index))
         mood = _MOODS[writer.pick(LABELS)]
-        sentences = [writer.opinion(mood, words=writer.roll(1, 2))]
+        sentences = [writer.opinion(mood, words=writer.roll(2, 3))]
         for _ in range(writer.roll(0, 3)):
-            is_opinion = writer.chance(0.75)
+            is_opinion = writer.chance(0.8)
             sentences.append(
-                writer.opinion(mood, words=writer.roll(1, 2)) if is_opinion else writer.neutral()
+                writer.opinion(mood, words=writer.roll(1, 3)) if is_opinion else writer.neutral()
             )
         yield writer.review(sentences)
 
@@ -50,7 +50,7 @@ def toy_reviews(count: int, seed: int) -> Iterator[tuple[str, str]]:
         first = int(rng(seed, "toy", "pair", index // 2).integers(2))
         label = LABELS[(first + index) % 2]
         writer = _Writer(rng(seed, "toy", "review", index))
-        sentences = [writer.neutral() for _ in range(writer.roll(1, 3))]
+        sentences = [writer.neutral() for _ in range(writer.roll(0, 2))]
         place = writer.roll(0, len(sentences))
         sentences.insert(place, writer.opinion(_MOODS[label], words=writer.roll(1, 2)))
         yield label, writer.review(sentences)
@@ -73,17 +73,17 @@ class _Writer:
         return bool(self._generator.random() < share)
 
     def opinion(self, mood: Mood, *, words: int) -> str:
-        adjective, other_adjective = self._generator.choice(mood.adjectives, 2, replace=False)
-        verb, other_verb = self._generator.choice(mood.verbs, 2, replace=False)
-        return self.pick(lexicon.ONE_WORD if words == 1 else lexicon.TWO_WORDS).format(
-            subject=self.pick(self._topic.subjects + lexicon.SUBJECTS),
-            adjective=adjective,
-            other_adjective=other_adjective,
-            verb=verb,
-            other_verb=other_verb,
-            noun=self.pick(mood.nouns),
-            reader=self.pick(lexicon.READERS),
-        )
+        subject = self.pick(self._topic.subjects + lexicon.SUBJECTS)
+        slots = {"subject": subject, "reader": self.pick(lexicon.READERS)}
+        for kind, options in (
+            ("adjective", mood.adjectives),
+            ("verb", mood.verbs),
+            ("noun", mood.nouns),
+        ):
+            slots[kind], slots[f"{kind}_2"], slots[f"{kind}_3"] = self._generator.choice(
+                options, 3, replace=False
+            )
+        return self.pick(lexicon.OPINIONS[words]).format(**slots)
 
     def neutral(self) -> str:
         sentence = self.pick(self._topic.scenes + lexicon.NEUTRAL)

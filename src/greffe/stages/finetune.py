@@ -17,7 +17,6 @@ from greffe.config import (
     Pooler,
     Recipe,
     TrainSpec,
-    load_recipe,
 )
 from greffe.data.batches import Batch
 from greffe.data.sampler import ExampleSampler
@@ -31,11 +30,12 @@ from greffe.model.model import Model, build_model
 from greffe.objectives.classification import ClassificationObjective
 from greffe.objectives.objective import Direction
 from greffe.progress import notice
+from greffe.recipe_files import load_recipe
 from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.stages.fit import Looked, finish, fit
-from greffe.stages.folders import check_same_recipe, is_finished, run_folder
+from greffe.stages.folders import check_same_data, check_same_recipe, is_finished, run_folder
 from greffe.training.loop import set_threads
-from greffe.weights import base_hash, transfer
+from greffe.weights import base_hash, check_same_reading, transfer
 from greffe.world import World
 
 Examples = str | Path | Sequence[Example] | Sequence[tuple[str, str]]
@@ -86,8 +86,10 @@ def finetune(
             else train_tokenizer((example.text for example in train_part), chosen.tokenizer)
         )
         chosen = chosen.with_changes([f"tokenizer.vocab={tokenizer.size}"])
+        hashes = {"train": data_hash(train_part), "valid": data_hash(valid_part)}
         if folder.resuming:
             check_same_recipe(run, chosen)
+            check_same_data(run, hashes)
         directions = directions_of(model_of, recipe)
         direction = choose_direction(spec, directions)
         head = ClassificationHead(
@@ -100,6 +102,7 @@ def finetune(
             weights, parent_hash = run_weights(parent)
             same_task = parent.manifest().labels == labels and not new_head
             taken = transfer(model, weights, str(parent.path), keep_heads=same_task)
+            check_same_reading(parent.recipe().model, model.spec, str(parent.path))
             notice(taken.describe(str(parent.path), show_tensors))
         else:
             notice("from scratch: every weight is new")
@@ -127,7 +130,7 @@ def finetune(
                         parent_weights=parent_hash,
                         initial_base=base_hash(model),
                         tokenizer=tokenizer.fingerprint,
-                        data={"train": data_hash(train_part), "valid": data_hash(valid_part)},
+                        data=hashes,
                     ),
                 )
             )

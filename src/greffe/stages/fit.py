@@ -24,7 +24,7 @@ from greffe.data.batches import Batch
 from greffe.errors import InterruptedRunError
 from greffe.model.model import Model
 from greffe.objectives.objective import Objective
-from greffe.progress import Progress, notice
+from greffe.progress import Progress, format_count, notice
 from greffe.run import RunDirectory
 from greffe.stages.compiling import compile_model
 from greffe.training.interruption import Interruption
@@ -77,7 +77,7 @@ def fit(
     start = Clock(step=state.step, tokens=state.tokens, seconds=state.seconds)
     with (
         Interruption() as interruption,
-        Progress(what, budget.total, _unit(budget), start=budget.spent(start)) as progress,
+        Progress(what, budget.total, start=budget.spent(start)) as progress,
     ):
         steps = train(
             model,
@@ -109,7 +109,7 @@ def fit(
                 state = _judge(run, model, state, looked, epoch, world)
                 notice(f"{what}: {_place(step, budget)} · {looked.line}")
                 is_over = spec.patience > 0 and state.evaluations_without_better >= spec.patience
-            progress.set(budget.spent(step.clock), f"loss {step.loss:.3f}")
+            progress.set(budget.spent(step.clock), _detail(step, start))
 
             must_save = (
                 is_last
@@ -221,14 +221,10 @@ def _logged(step: Step) -> dict[str, Any]:
     }
 
 
-def _unit(budget: Budget) -> str:
-    match budget.span.unit:
-        case "seconds":
-            return "s"
-        case "tokens":
-            return "tokens"
-        case _:
-            return "steps"
+def _detail(step: Step, start: Clock) -> str:
+    seconds = max(step.clock.seconds - start.seconds, 1e-9)
+    speed = format_count((step.clock.tokens - start.tokens) / seconds)
+    return f"step {step.clock.step} · {speed} tokens/s · loss {step.loss:.3f}"
 
 
 def _place(step: Step, budget: Budget) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from greffe.config import Recipe
-from greffe.errors import RecipeError
+from greffe.errors import MismatchError, RecipeError
 from greffe.progress import notice
 from greffe.run import RECIPE_FILE, RUN_FILE, OutputFolder, RunDirectory
 from greffe.world import World
@@ -49,6 +49,21 @@ def check_same_recipe(run: RunDirectory, recipe: Recipe) -> None:
             expected=f"the choices in {run.path / RECIPE_FILE}",
             found="; ".join(changed[:5]),
             hint="resume with the same flags, or start anew with --overwrite",
+        )
+
+
+def check_same_data(run: RunDirectory, data: dict[str, str]) -> None:
+    """A resumed run goes on with its own data: half of one and half of another has no lineage."""
+    if not (run.path / RUN_FILE).exists():
+        return
+    before = run.manifest().lineage.data
+    changed = sorted(name for name in before | data if before.get(name) != data.get(name))
+    if changed:
+        raise MismatchError(
+            f"{run.path} was begun with other data and cannot be resumed with these.",
+            expected=", ".join(f"{name} {before.get(name, 'none')[:12]}" for name in changed),
+            found=", ".join(f"{name} {data.get(name, 'none')[:12]}" for name in changed),
+            hint="resume with the same files, or start anew with --overwrite",
         )
 
 

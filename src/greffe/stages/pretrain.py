@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from greffe.checkpoint import check_tokenizer, load_tokenizer, run_weights
-from greffe.config import Recipe, load_recipe
+from greffe.config import Recipe
 from greffe.data.corpus import Corpus, is_corpus
 from greffe.data.sampler import RowSampler
 from greffe.data.text import ReadOptions
@@ -14,13 +14,14 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.model.model import Model, build_model
 from greffe.objectives import build_language_objective
 from greffe.progress import notice
+from greffe.recipe_files import load_recipe
 from greffe.run import RECIPE_FILE, RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.stages.fit import finish, fit
-from greffe.stages.folders import check_same_recipe, is_finished, run_folder
+from greffe.stages.folders import check_same_data, check_same_recipe, is_finished, run_folder
 from greffe.stages.prepare import prepare
 from greffe.stages.rows import RowSource, look_at_rows
 from greffe.training.loop import set_threads
-from greffe.weights import base_hash, transfer
+from greffe.weights import base_hash, check_same_reading, transfer
 from greffe.world import World
 
 CORPUS_FOLDER = "corpus"
@@ -68,8 +69,10 @@ def pretrain(
             )
         vocab = text.tokenizer.size
         chosen = chosen.with_changes([f"tokenizer.vocab={vocab}"])
+        hashes = {"corpus": text.manifest.data_hash}
         if folder.resuming:
             check_same_recipe(run, chosen)
+            check_same_data(run, hashes)
 
         task = build_language_objective(chosen.objective, text.tokenizer, tied=chosen.model.tied)
         model = build_model(chosen.model, vocab, task.heads(), chosen.seed)
@@ -90,7 +93,7 @@ def pretrain(
                         parent_weights=parent_hash,
                         initial_base=base_hash(model),
                         tokenizer=text.tokenizer.fingerprint,
-                        data={"corpus": text.manifest.data_hash},
+                        data=hashes,
                     ),
                 )
             )
@@ -186,5 +189,6 @@ def _open_corpus(
 def _take_over(model: Model, parent: RunDirectory, show_tensors: bool) -> str:
     weights, digest = run_weights(parent)
     taken = transfer(model, weights, str(parent.path), keep_heads=True)
+    check_same_reading(parent.recipe().model, model.spec, str(parent.path))
     notice(taken.describe(str(parent.path), show_tensors))
     return digest

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from greffe.config import Span, TrainSpec
+from greffe.config import TrainSpec
+from greffe.spans import Span
 
 
 def lr_factor(spec: TrainSpec, progress: float) -> float:

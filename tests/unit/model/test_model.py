@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from greffe import config
-from greffe.config import ClassificationHead, Learned, ModelSpec, NextTokenHead, load_recipe
-from greffe.model.model import Model, build_model, layer_groups
+from greffe.config import ClassificationHead, Learned, ModelSpec, NextTokenHead
+from greffe.model.model import build_model
 from greffe.model.parameters import default_heads
+from greffe.recipe_files import load_recipe
 
 torch.set_num_threads(1)
 
@@ -130,26 +131,6 @@ def test_fresh_models_are_unsure():
             scores = model(ids, "next_token", causal=True)
         loss = torch.nn.functional.cross_entropy(scores[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
         assert loss.item() == pytest.approx(math.log(1000), rel=0.05)
-
-
-def grouped(model: Model) -> dict[str, list[torch.nn.Parameter]]:
-    return dict(layer_groups(model))
-
-
-def test_layer_groups_go_from_the_bottom_up_and_hold_each_parameter_once():
-    spec = changed(position=Learned())
-    model = build_model(spec, VOCAB, default_heads(spec), 0)
-    groups = grouped(model)
-    assert list(groups) == ["embedding", "block 0", "block 1", "final norm", "heads"]
-    assert len(groups["embedding"]) == 2
-    listed = [id(parameter) for group in groups.values() for parameter in group]
-    assert len(set(listed)) == len(listed)
-    assert set(listed) == {id(parameter) for parameter in model.parameters()}
-
-
-def test_layer_groups_are_never_empty():
-    model = build_model(changed(norm="post"), VOCAB, {}, 0)
-    assert list(grouped(model)) == ["embedding", "block 0", "block 1"]
 
 
 def test_scores_of_one_vector_are_those_of_the_row():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import subprocess
@@ -159,6 +160,18 @@ def test_five_megabytes_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert 5 <= corpus.manifest.documents <= 6
     assert corpus.manifest.bytes > len(line.encode()) - 10
     assert capsys.readouterr().err.count("cut into parts") == 1  # said once, read twice
+
+
+def test_compressed_and_plain_sources_together(tmp_path: Path) -> None:
+    lines = make_lines(60)
+    write_text(tmp_path / "a.txt", lines[:30])
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress("\n".join(lines[30:]).encode()))
+    corpus = prepare(
+        [tmp_path / "a.txt", tmp_path / "b.txt.gz"], tmp_path / "out", recipe_tokenizer=SMALL
+    )
+    assert sorted(texts(corpus, "train") + texts(corpus, "valid")) == sorted(lines)
+    names = [source["name"] for source in corpus.manifest.request.sources]
+    assert names == ["a.txt", "b.txt.gz"]
 
 
 def test_paragraphs(tmp_path: Path) -> None:
