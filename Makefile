@@ -11,6 +11,7 @@ PATHS  := src tests
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 .PHONY: help venv demo test test-fast pytest-fast pytest-slow lint types layers format clean
 
 help: ## this list

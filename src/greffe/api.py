@@ -28,7 +28,7 @@ from greffe.run import RunDirectory
 from greffe.stages import finetune as finetune_stage
 from greffe.stages import prepare as prepare_stage
 from greffe.stages import pretrain as pretrain_stage
-from greffe.stages.finetune import Examples, load_examples
+from greffe.stages.labelled import Examples, load_examples
 
 Inputs = str | Path | Sequence[str | Path]
 

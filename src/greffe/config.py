@@ -213,7 +213,7 @@ class TrainSpec(Spec):
     """Largest gradient norm; 0 switches clipping off."""
     evaluate_every: str = "5%"
     """How often validation runs: 5%, 1epochs, 200steps, 2m."""
-    evaluate_rows: int = Field(512, ge=1)
+    evaluate_rows: int = Field(128, ge=1)
     """Most validation rows a look while pretraining; fine-tuning always looks at all."""
     checkpoint_every: str = "2m"
     """How often the state is saved for resuming."""

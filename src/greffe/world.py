@@ -5,12 +5,15 @@ Everything that must agree between processes goes through `sum`: counts, gradien
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
+
+from greffe.progress import silence
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,11 @@ class World:
         if size > 1 and not dist.is_initialized():
             # Models stay in the processor's memory, which gloo alone can sum.
             dist.init_process_group("gloo")
-        return cls(rank=int(os.environ.get("RANK", "0")), size=size)
+        world = cls(rank=int(os.environ.get("RANK", "0")), size=size)
+        atexit.register(world.leave)
+        if not world.is_main:
+            silence()
+        return world
 
     @property
     def is_main(self) -> bool:

@@ -45,7 +45,9 @@ def make_manifest(**fields: Any) -> Manifest:
             "vocab": 300,
             "heads": {"next_token": NextTokenHead()},
             "directions": ["causal"],
-            "lineage": new_lineage(threads=1, initial_base="b", tokenizer="t", data={"corpus": "c"}),
+            "lineage": new_lineage(
+                threads=1, initial_base="b", tokenizer="t", data={"corpus": "c"}
+            ),
             **fields,
         }
     )
@@ -125,6 +127,7 @@ def test_a_new_folder_is_made_with_its_parents_and_the_lock_goes(tmp_path: Path)
         assert not folder.resuming
         assert (folder.path / LOCK_FILE).exists()
         (folder.path / RUN_FILE).write_text("{}")
+    assert not folder._lock.is_locked
     assert [item.name for item in folder.path.iterdir()] == [RUN_FILE]
 
 
@@ -134,7 +137,7 @@ def test_an_empty_folder_may_be_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [{}, {"overwrite": True}, {"resume": True}])
-def test_a_foreign_folder_is_never_touched(tmp_path: Path, flags: dict[str, bool]) -> None:
+def test_a_foreign_folder_is_never_touched(tmp_path: Path, flags: dict[str, Any]) -> None:
     (tmp_path / "thesis.docx").write_text("years of work")
     with (
         pytest.raises(RunExistsError, match="did not write") as caught,
@@ -231,8 +234,11 @@ def holding(path: Path) -> Iterator[subprocess.Popen[str]]:
 def test_a_folder_in_use_is_busy_until_its_process_ends(run: RunDirectory) -> None:
     before = (run.path / RUN_FILE).read_bytes()
     with holding(run.path):
-        for flags in ({"overwrite": True}, {"resume": True}):
-            with pytest.raises(RunBusyError, match="in use"), OutputFolder(run.path, **flags):
+        for resume in (True, False):
+            with (
+                pytest.raises(RunBusyError, match="in use"),
+                OutputFolder(run.path, resume=resume, overwrite=not resume),
+            ):
                 pass
         assert (run.path / RUN_FILE).read_bytes() == before
     with OutputFolder(run.path, resume=True) as folder:

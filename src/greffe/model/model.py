@@ -121,4 +121,3 @@ def _initialise(
         is_branch_end = path.endswith(("attention.out", "feed_forward.contract"))
         std = INIT_STD / math.sqrt(2 * spec.layers) if is_branch_end else INIT_STD
         parameter.normal_(0.0, std, generator=generator)
-

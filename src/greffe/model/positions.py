@@ -79,7 +79,7 @@ class Learned(PositionScheme):
 
 
 class Rotary(PositionScheme):
-    """Each pair of columns (i, i + half) of queries and keys turned by position · frequency i."""
+    """Each pair of neighbouring columns of queries and keys turned by position · frequency."""
 
     def __init__(self, head_width: int, base: float) -> None:
         super().__init__()
@@ -92,8 +92,8 @@ class Rotary(PositionScheme):
 
     def rotate(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         angles = self.angles(positions, q.dtype)[:, None]  # [B, 1, T, head width / 2]
-        cosines, sines = angles.cos().to(q.dtype), angles.sin().to(q.dtype)
-        return _turn(q, cosines, sines), _turn(k, cosines, sines)
+        turns = torch.polar(torch.ones_like(angles), angles)
+        return _turn(q, turns), _turn(k, turns)
 
 
 class Alibi(PositionScheme):
@@ -154,6 +154,7 @@ def _angles(positions: Tensor, width: int, base: float, dtype: torch.dtype) -> T
     return positions[..., None].to(exact) * base ** (-columns / width)
 
 
-def _turn(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-    left, right = x.chunk(2, dim=-1)
-    return torch.cat((left * cosines - right * sines, right * cosines + left * sines), dim=-1)
+def _turn(x: Tensor, turns: Tensor) -> Tensor:
+    # Pairs as complex numbers turn by one product, at less than half the cost of four real ones.
+    pairs = torch.view_as_complex(x.to(turns.real.dtype).reshape(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * turns).flatten(-2).to(x.dtype)

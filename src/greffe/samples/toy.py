@@ -64,7 +64,7 @@ class _Writer:
         self._topic: Topic = self.pick(lexicon.TOPICS)
 
     def pick(self, options: Sequence[_T]) -> _T:
-        return options[self._generator.integers(len(options))]
+        return options[int(self._generator.integers(len(options)))]
 
     def roll(self, lowest: int, highest: int) -> int:
         return int(self._generator.integers(lowest, highest + 1))
@@ -111,7 +111,9 @@ class MarkovLanguage:
         syllables = ["".join(pair) for pair in itertools.product("bdfgklmnprstvz", "aeiou")]
         generator = rng(seed, "toy", "markov")
         vocabulary = ["".join(pair) for pair in itertools.product(syllables, repeat=2)]
-        self.words: tuple[str, ...] = tuple(generator.choice(vocabulary, words, replace=False).tolist())
+        self.words: tuple[str, ...] = tuple(
+            generator.choice(vocabulary, words, replace=False).tolist()
+        )
         self.order = order
         states = words**order
         likely = np.zeros((states, words))
@@ -152,7 +154,7 @@ class MarkovLanguage:
     @cached_property
     def masked_entropy(self) -> float:
         """Bits a word, all words on both sides being known: the best a masked model can do."""
-        # H(word | both sides) = H(word and the next `order` | before) - H(the next `order` | before).
+        # H(word | both sides) = H(word, next ones | before) - H(next ones | before).
         after = np.linalg.matrix_power(self._moves, self.order + 1)
         return (self.order + 1) * self.entropy_rate - self._conditional_entropy(after)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from greffe.checkpoint import load_tokenizer, run_weights
 from greffe.config import (
@@ -20,10 +18,10 @@ from greffe.config import (
 )
 from greffe.data.batches import Batch
 from greffe.data.sampler import ExampleSampler
-from greffe.data.tables import Example, label_order, read_examples, split_examples
+from greffe.data.tables import Example, label_order
 from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
-from greffe.errors import DataError, RecipeError
+from greffe.errors import RecipeError
 from greffe.evaluation.metrics import evaluate_probabilities, label_indices
 from greffe.inference.predict import predict_ids
 from greffe.model.model import Model, build_model
@@ -34,12 +32,10 @@ from greffe.recipe_files import load_recipe
 from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.stages.fit import Looked, finish, fit
 from greffe.stages.folders import check_same_data, check_same_recipe, is_finished, run_folder
+from greffe.stages.labelled import Examples, data_hash, encode_rows, load_parts
 from greffe.training.loop import set_threads
 from greffe.weights import base_hash, check_same_reading, transfer
 from greffe.world import World
-
-Examples = str | Path | Sequence[Example] | Sequence[tuple[str, str]]
-VALIDATION_SHARE = 0.2
 
 
 def finetune(
@@ -273,59 +269,3 @@ def choose_pooler(spec: Classification, direction: Direction) -> Pooler:
     if spec.pooler != "auto":
         return spec.pooler
     return "last" if direction == "causal" else "mean"
-
-
-def load_parts(
-    data: Examples, valid: Examples | None, options: ReadOptions, seed: int
-) -> tuple[list[Example], list[Example]]:
-    """Training and validation examples; without a validation file a part is held out."""
-    examples = load_examples(data, options)
-    if valid is not None:
-        return examples, load_examples(valid, options)
-    label_order(example.label for example in examples)  # one class: an error before any split
-    train_part, valid_part = split_examples(examples, VALIDATION_SHARE, seed)
-    if not valid_part:
-        raise DataError(
-            "There are too few labelled texts to hold some out.",
-            expected="at least two texts of some class, or --valid FILE",
-            found=f"{len(examples)} texts",
-        )
-    notice(f"no --valid given: {len(valid_part)} of {len(examples)} texts held out, by class")
-    return train_part, valid_part
-
-
-def load_examples(data: Examples, options: ReadOptions) -> list[Example]:
-    """All examples of a table, or of a sequence given from Python."""
-    if isinstance(data, str | Path):
-        examples = list(read_examples(data, options))
-    else:
-        examples = [item if isinstance(item, Example) else Example(*item) for item in data]
-    if not examples:
-        raise DataError(f"{data if isinstance(data, str | Path) else 'data'} holds no example.")
-    return examples
-
-
-def encode_rows(
-    examples: Sequence[Example], tokenizer: Tokenizer, context: int
-) -> list[npt.NDArray[np.int64]]:
-    """Texts as `<sos> ids <eos>`; what is longer than the context is cut, and said."""
-    documents = tokenizer.encode_batch([example.text for example in examples])
-    cut = [len(ids) - (context - 2) for ids in documents if len(ids) > context - 2]
-    if cut:
-        share = sum(cut) / sum(len(ids) for ids in documents)
-        notice(
-            f"{len(cut)} of {len(documents)} texts are longer than the context, {context} tokens: "
-            f"training reads their beginning, {share:.1%} of all tokens are not read"
-        )
-    return [
-        np.concatenate(([tokenizer.sos], ids[: context - 2], [tokenizer.eos])).astype(np.int64)
-        for ids in documents
-    ]
-
-
-def data_hash(examples: Sequence[Example]) -> str:
-    """SHA-256 of labels and texts in their order."""
-    digest = hashlib.sha256()
-    for example in examples:
-        digest.update(f"{example.label}\t{example.text}\n".encode())
-    return digest.hexdigest()

@@ -118,7 +118,7 @@ def test_rotary_turns_each_pair_by_position_times_frequency():
     q = torch.tensor([1.0, 0.0, 0.0, 1.0]).view(1, 1, 1, 4)
     turned, _ = scheme.rotate(q, q, torch.tensor([[3]]))
     slow = 3 / 100 ** (2 / 4)
-    expected = [math.cos(3), -math.sin(slow), math.sin(3), math.cos(slow)]
+    expected = [math.cos(3), math.sin(3), -math.sin(slow), math.cos(slow)]
     torch.testing.assert_close(turned.flatten(), torch.tensor(expected))
 
 

@@ -31,6 +31,7 @@ def test_each_token_but_a_documents_first_is_predicted_once(
         for column in range(1, int(tiny_rows.lengths[row])):
             if tiny_rows.documents[row, column] == tiny_rows.documents[row, column - 1]:
                 expected[row * width + column - 1] = int(tiny_rows.ids[row, column])
+    assert batch.places is not None and batch.targets is not None
     assert batch.places.tolist() == list(expected)
     assert batch.targets.tolist() == list(expected.values())
     assert batch.counts == {"next_token": len(expected)}
@@ -42,6 +43,7 @@ def test_no_document_is_predicted_from_another(
 ) -> None:
     batch = objective.prepare(make_rows(tiny_rows))
     tokenizer = objective.tokenizer
+    assert batch.places is not None and batch.targets is not None
     assert tokenizer.sos not in batch.targets
     assert tokenizer.pad not in batch.targets
     assert tokenizer.eos in batch.targets
@@ -72,9 +74,8 @@ def test_the_loss_is_the_plain_cross_entropy(
         documents=batch.documents,
         positions=batch.positions,
     )
-    expected = F.cross_entropy(
-        scores.flatten(0, 1)[batch.places], batch.targets, reduction="sum"
-    )
+    assert batch.targets is not None
+    expected = F.cross_entropy(scores.flatten(0, 1)[batch.places], batch.targets, reduction="sum")
     assert torch.allclose(objective.loss(model, batch)["next_token"], expected, rtol=1e-5)
 
 
@@ -111,7 +112,5 @@ def test_a_row_with_nothing_to_predict_costs_nothing(
     model = make_model(objective.heads())
     loss = objective.loss(model, batch)["next_token"]
     assert float(loss.detach()) == 0.0
-    loss.backward()
-    assert all(
-        p.grad is None or bool(torch.isfinite(p.grad).all()) for p in model.parameters()
-    )
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert all(p.grad is None or bool(torch.isfinite(p.grad).all()) for p in model.parameters())

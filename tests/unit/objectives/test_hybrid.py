@@ -43,9 +43,7 @@ def test_a_row_is_read_the_same_way_at_any_number_of_ranks(
 
     def ways(which: range) -> dict[bytes, str]:
         batch = objective.prepare(make_rows(tiny_rows, which=which))
-        return {
-            row.numpy().tobytes(): way for way, part in batch.parts.items() for row in part.ids
-        }
+        return {row.numpy().tobytes(): way for way, part in batch.parts.items() for row in part.ids}
 
     assert ways(range(20)) == ways(range(0, 20, 2)) | ways(range(1, 20, 2))
 

@@ -181,6 +181,7 @@ def test_the_loss_is_the_plain_cross_entropy_at_the_places(
         documents=batch.documents,
         positions=batch.positions,
     )
+    assert batch.targets is not None
     expected = F.cross_entropy(scores.flatten(0, 1)[batch.places], batch.targets, reduction="sum")
     assert torch.allclose(objective.loss(model, batch)["masked_token"], expected, rtol=1e-5)
 

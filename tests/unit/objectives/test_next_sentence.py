@@ -26,7 +26,9 @@ def objective(tiny_tokenizer: Tokenizer) -> NextSentenceObjective:
 
 def shifted(packed: PackedRows, by: int) -> PackedRows:
     """Each row's partner: the row `by` places further on."""
-    return PackedRows(**{name: np.roll(values, -by, axis=0) for name, values in vars(packed).items()})
+    return PackedRows(
+        **{name: np.roll(values, -by, axis=0) for name, values in vars(packed).items()}
+    )
 
 
 def halves(objective: NextSentenceObjective, batch: Batch) -> list[tuple[list[int], list[int]]]:
@@ -48,7 +50,8 @@ def halves(objective: NextSentenceObjective, batch: Batch) -> list[tuple[list[in
 @pytest.fixture
 def rows(pack: Make) -> PackedRows:
     """A document a row, each made of one token of its own: whose a token is can be seen."""
-    return pack([[270 + number] * (LENGTH - 2) for number in range(200)], LENGTH)
+    packed: PackedRows = pack([[270 + number] * (LENGTH - 2) for number in range(200)], LENGTH)
+    return packed
 
 
 def test_half_of_the_pairs_are_strangers_and_labelled_so(
@@ -80,7 +83,9 @@ def test_true_pairs_are_a_stretch_of_the_document(
                 assert second == list(range(second[0], second[0] + len(second)))
 
 
-def test_neither_half_is_empty(objective: NextSentenceObjective, pack: Make, make_rows: Make) -> None:
+def test_neither_half_is_empty(
+    objective: NextSentenceObjective, pack: Make, make_rows: Make
+) -> None:
     for size in (3, 4, 5, 9):
         packed = pack([[300 + n] * size for n in range(40)], size + 2)
         batch = objective.prepare(make_rows(packed, partners=shifted(packed, 1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,9 @@ VOCAB = 300
 class Trainer:
     """A model, an objective, its batches and one optimizer: `run(10)` makes ten steps."""
 
-    def __init__(self, spec: TrainSpec, *, dropout: float = 0.0, steps_per_epoch: float = 4) -> None:
+    def __init__(
+        self, spec: TrainSpec, *, dropout: float = 0.0, steps_per_epoch: float = 4
+    ) -> None:
         self.spec = spec
         shape = ModelSpec(
             width=16,
@@ -36,7 +39,7 @@ class Trainer:
             feed_forward=32,
             context=16,
             dropout=dropout,
-            position={"kind": "learned"},  # type: ignore[arg-type]
+            position={"kind": "learned"},
         )
         head = ClassificationHead(classes=3, dropout=dropout)
         self.model: Model = build_model(shape, VOCAB, {"classification": head}, seed=2)
@@ -73,7 +76,7 @@ class Trainer:
 
     def run(self, count: int, **choices: Any) -> list[Step]:
         """At most `count` steps."""
-        made = [step for step, _ in zip(self.steps(**choices), range(count), strict=False)]
+        made = list(islice(self.steps(**choices), count))
         self.clock = made[-1].clock
         return made
 

@@ -128,9 +128,7 @@ def test_freezing_is_by_height_and_can_be_taken_back(trainer: Make) -> None:
     model = trainer().model
     freeze_below(model, 2, LAYERS)
     frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
-    assert frozen == {
-        name for name, _ in model.named_parameters() if level_of(name, LAYERS) < 2
-    }
+    assert frozen == {name for name, _ in model.named_parameters() if level_of(name, LAYERS) < 2}
     assert "base.embedding.weight" in frozen and "base.blocks.0.attention.qkv.weight" in frozen
     assert "base.blocks.1.attention.qkv.weight" not in frozen
     freeze_below(model, 0, LAYERS)

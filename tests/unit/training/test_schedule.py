@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
 
-from greffe.config import Span, TrainSpec
+from greffe.config import TrainSpec
+from greffe.spans import Span
 from greffe.training.schedule import Budget, Cadence, Clock, lr_factor
 
 SHAPES = ["cosine", "linear", "constant"]
@@ -110,9 +112,7 @@ def test_even_a_tiny_budget_is_one_step() -> None:
 def due(text: str, budget: Budget, clocks: list[Clock]) -> list[int]:
     cadence = Cadence.parse(text, budget)
     return [
-        after.step
-        for before, after in zip(clocks, clocks[1:], strict=False)
-        if cadence.is_due(before, after)
+        after.step for before, after in itertools.pairwise(clocks) if cadence.is_due(before, after)
     ]
 
 

@@ -1,0 +1,75 @@
+"""Labelled texts for a stage: loaded, split, encoded, hashed. Knows no model and no training."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from greffe.data.tables import Example, label_order, read_examples, split_examples
+from greffe.data.text import ReadOptions
+from greffe.data.tokenizer import Tokenizer
+from greffe.errors import DataError
+from greffe.progress import notice
+
+Examples = str | Path | Sequence[Example] | Sequence[tuple[str, str]]
+VALIDATION_SHARE = 0.2
+
+
+def load_parts(
+    data: Examples, valid: Examples | None, options: ReadOptions, seed: int
+) -> tuple[list[Example], list[Example]]:
+    """Training and validation examples; without a validation file a part is held out."""
+    examples = load_examples(data, options)
+    if valid is not None:
+        return examples, load_examples(valid, options)
+    label_order(example.label for example in examples)  # one class: an error before any split
+    train_part, valid_part = split_examples(examples, VALIDATION_SHARE, seed)
+    if not valid_part:
+        raise DataError(
+            "There are too few labelled texts to hold some out.",
+            expected="at least two texts of some class, or --valid FILE",
+            found=f"{len(examples)} texts",
+        )
+    notice(f"no --valid given: {len(valid_part)} of {len(examples)} texts held out, by class")
+    return train_part, valid_part
+
+
+def load_examples(data: Examples, options: ReadOptions) -> list[Example]:
+    """All examples of a table, or of a sequence given from Python."""
+    if isinstance(data, str | Path):
+        examples = list(read_examples(data, options))
+    else:
+        examples = [item if isinstance(item, Example) else Example(*item) for item in data]
+    if not examples:
+        raise DataError(f"{data if isinstance(data, str | Path) else 'data'} holds no example.")
+    return examples
+
+
+def encode_rows(
+    examples: Sequence[Example], tokenizer: Tokenizer, context: int
+) -> list[npt.NDArray[np.int64]]:
+    """Texts as `<sos> ids <eos>`; what is longer than the context is cut, and said."""
+    documents = tokenizer.encode_batch([example.text for example in examples])
+    cut = [len(ids) - (context - 2) for ids in documents if len(ids) > context - 2]
+    if cut:
+        share = sum(cut) / sum(len(ids) for ids in documents)
+        notice(
+            f"{len(cut)} of {len(documents)} texts are longer than the context, {context} tokens: "
+            f"training reads their beginning, {share:.1%} of all tokens are not read"
+        )
+    return [
+        np.concatenate(([tokenizer.sos], ids[: context - 2], [tokenizer.eos])).astype(np.int64)
+        for ids in documents
+    ]
+
+
+def data_hash(examples: Sequence[Example]) -> str:
+    """SHA-256 of labels and texts in their order."""
+    digest = hashlib.sha256()
+    for example in examples:
+        digest.update(f"{example.label}\t{example.text}\n".encode())
+    return digest.hexdigest()

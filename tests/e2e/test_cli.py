@@ -1,0 +1,159 @@
+"""The command as scripts rely on it: help, formats, standard input, JSON, quiet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+
+from greffe import __all__ as public
+from greffe.cli.main import app
+
+
+def test_help_names_every_verb_and_needs_nothing_heavy():
+    script = (
+        "import sys; sys.argv = ['greffe', '--help']\n"
+        "from greffe.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'torch', 'tokenizers', 'sklearn', 'pyarrow', 'numpy', 'pydantic'}\n"
+        "print('loaded:', sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stderr == ""
+    for verb in ("demo", "prepare", "pretrain", "finetune", "evaluate", "predict", "generate"):
+        assert verb in done.stdout
+    assert done.stdout.endswith("loaded: []\n")
+
+
+def test_every_verb_has_help(command):
+    names = [info.name or info.callback.__name__ for info in app.registered_commands]
+    assert len(names) == 9
+    for name in names:
+        outcome = command(name, "--help")
+        assert outcome.code == 0
+        assert "Usage: greffe" in outcome.out
+
+
+def test_public_names_are_sorted_and_there():
+    import greffe
+
+    assert public == sorted(public)
+    assert all(getattr(greffe, name) is not None for name in public)
+
+
+def test_version(command):
+    assert command("--version").out == "greffe 0.1.0\n"
+
+
+def test_evaluate_as_json(command, world):
+    outcome = command("evaluate", world.classifier, "--data", world.valid, "--json")
+    result = json.loads(outcome.out)
+    assert result["examples"] == 12
+    assert sum(map(sum, result["confusion"])) == 12
+    assert {"accuracy", "macro_f1", "log_loss", "calibration_error", "per_class"} <= result.keys()
+
+
+def test_evaluate_as_tables(command, world):
+    outcome = command("evaluate", world.classifier, "--data", world.valid)
+    assert "accuracy" in outcome.out
+    assert "Confusion" in outcome.out
+
+
+def test_predict_reads_standard_input(command, world, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"un\ndeux\n")))
+    outcome = command("predict", world.classifier, "--format", "jsonl")
+    assert [set(json.loads(line)) for line in outcome.out.splitlines()] == [
+        {"label", "score", "probabilities"}
+    ] * 2
+
+
+def test_predict_as_csv_and_table(command, world):
+    outcome = command("predict", world.classifier, "un livre", "autre", "--format", "csv")
+    header, *rows = csv.reader(io.StringIO(outcome.out))
+    assert header == ["label", "score", "négatif", "positif"]
+    assert len(rows) == 2
+    assert float(rows[0][2]) + float(rows[0][3]) == pytest.approx(1)
+    table = command("predict", world.classifier, "un livre").out
+    assert "un livre" in table
+
+
+def test_predict_says_what_it_cut(command, world):
+    long = "très " * 400
+    windows = command("predict", world.classifier, long, "--format", "jsonl")
+    assert "cut" not in windows.err
+    cut = command("predict", world.classifier, long, "--format", "jsonl", "--long", "cut")
+    assert "1 text was longer" in cut.err
+    assert json.loads(cut.out)["score"] != json.loads(windows.out)["score"]
+
+
+def test_generate_is_the_same_for_a_seed(command, world):
+    words = ("generate", world.base, "Bonjour les", "--tokens", 12)
+    first, second = (command(*words, "--seed", 1).out for _ in range(2))
+    assert first == second
+    assert first.startswith("Bonjour les")
+    assert command(*words, "--seed", 2).out != first
+
+
+def test_fill_prints_words_and_json(command, world):
+    words = ("fill", world.base, "Ce livre est <mask>.", "--top", 3)
+    assert "Ce livre est" in command(*words).out
+    (gap,) = json.loads(command(*words, "--json").out)
+    assert len(gap) == 3
+    assert gap[0]["probability"] >= gap[1]["probability"]
+
+
+def test_show_json_counts_the_lab_exactly(command):
+    found = json.loads(command("show", "recipes/lab.toml", "--json").out)
+    assert found["base"] == {"closed": 10_968_200, "counted": 10_968_200}
+    assert found["heads"]["classification"]["total"] == 10_968_602
+    assert found["heads"]["next_token"]["total_counted"] == 21_018_401
+
+
+def test_show_a_run(command, world):
+    text = command("show", world.classifier).out
+    assert "classifier" in text
+    assert str(world.base) in text
+    assert (
+        json.loads(command("show", world.classifier, "--json").out)["run"]["kind"] == "classifier"
+    )
+
+
+@pytest.mark.parametrize("kind", ["mask", "positions"])
+def test_drawings_in_the_terminal_and_as_files(command, world, tmp_path, kind):
+    assert len(command("show", kind).out.splitlines()) > 10
+    assert len(command("show", kind, world.base).out.splitlines()) > 10
+    for suffix in ("png", "svg"):
+        path = tmp_path / f"{kind}.{suffix}"
+        assert command("show", kind, "lab", "--out", path).code == 0
+        assert path.stat().st_size > 1000
+    assert command("show", kind, "lab", "--out", tmp_path / "x.bmp").code == 2
+
+
+def test_quiet_says_nothing(command, world, tmp_path, monkeypatch):
+    monkeypatch.setattr("greffe.progress._quiet", False)
+    words = ("pretrain", world.corpus, "--recipe", "tiny", "--budget", "2steps")
+    assert command("--quiet", *words, "--out", tmp_path / "r").err == ""
+
+
+def test_show_tensors_lists_each_one(command, world, tmp_path):
+    outcome = command(
+        *("finetune", "--from", world.base, "--data", world.train, "--valid", world.valid),
+        *("--budget", "1epochs", "--show-tensors", "--out", tmp_path / "r"),
+    )
+    assert "taken  base.embedding.weight" in outcome.err
+    assert "new    heads.classification.score.weight" in outcome.err
+    assert "left   heads.masked_token" in outcome.err
+
+
+def test_a_finished_run_is_resumed_to_no_effect(command, world):
+    before = (world.base / "run.json").read_bytes()
+    words = ("pretrain", world.corpus, "--recipe", "tiny", "--out", world.base, "--resume")
+    outcome = command(*words)
+    assert outcome.code == 0
+    assert "already finished" in outcome.err
+    assert (world.base / "run.json").read_bytes() == before

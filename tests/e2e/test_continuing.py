@@ -1,0 +1,110 @@
+"""Going on from a run: another objective, another text, another task."""
+
+from __future__ import annotations
+
+import greffe
+from greffe.progress import quiet
+from greffe.weights import base_hash
+
+
+def test_a_base_goes_on_with_raw_text_and_its_own_tokenizer(world, tmp_path, capsys):
+    run = greffe.pretrain(
+        world.text,
+        tmp_path / "adapted",
+        from_=world.base,
+        budget="3steps",
+        valid=0.1,
+        changes=["train.threads=1"],
+    )
+    parent = greffe.load(world.base)
+    lineage = run.manifest().lineage
+    assert lineage.parent_weights == parent.manifest().weights
+    assert lineage.initial_base == base_hash(parent.model)
+    assert lineage.tokenizer == parent.manifest().lineage.tokenizer
+    assert run.recipe().objective == parent.recipe().objective
+    assert "taken over from" in capsys.readouterr().err
+    assert base_hash(run.model) != lineage.initial_base
+
+
+def test_another_objective_keeps_the_base_and_gets_a_new_head(world, tmp_path, capsys):
+    run = greffe.pretrain(
+        world.corpus, tmp_path / "r", from_=world.base, objective="next_sentence", budget="2steps"
+    )
+    said = capsys.readouterr().err
+    assert "new, still to be learnt: head next_sentence" in said
+    assert "left behind: head next_token" in said
+    assert set(run.manifest().heads) == {"masked_token", "next_sentence"}
+
+
+def test_a_classifier_is_grafted_onto_another_task(world, tmp_path):
+    other = [("un deux trois", "a"), ("quatre cinq", "b"), ("six", "c")] * 4
+    with quiet():
+        run = greffe.finetune(
+            world.classifier, data=other, valid=other, out=tmp_path / "r", budget="1epochs"
+        )
+    parent = greffe.load(world.classifier)
+    assert run.labels == ["a", "b", "c"]
+    assert run.manifest().lineage.initial_base == base_hash(parent.model)
+
+
+def test_the_same_labels_keep_the_head_unless_told_otherwise(world, tmp_path, capsys):
+    for name, new_head, words in (
+        ("kept", False, "head classification (2 tensors); "),
+        ("fresh", True, "new, still to be learnt: head classification"),
+    ):
+        greffe.finetune(
+            world.classifier,
+            data=world.train,
+            valid=world.valid,
+            out=tmp_path / name,
+            budget="1epochs",
+            new_head=new_head,
+        )
+        said = capsys.readouterr().err
+        assert ("new, still" in said) == new_head, said
+        assert words.rstrip("; ") in said
+
+
+def test_a_classifiers_base_can_be_pretrained_further(world, tmp_path):
+    with quiet():
+        run = greffe.pretrain(world.corpus, tmp_path / "r", from_=world.classifier, budget="2steps")
+    assert run.manifest().kind == "language-model"
+    assert run.recipe().objective.kind == "masked"
+
+
+def test_scratch_shares_the_head_and_not_the_base(world, tmp_path):
+    arms = {}
+    for arm in ("pretrained", "scratch"):
+        with quiet():
+            arms[arm] = greffe.finetune(
+                world.base if arm == "pretrained" else None,
+                scratch=arm == "scratch",
+                like=world.base if arm == "scratch" else None,
+                data=world.train,
+                valid=world.valid,
+                out=tmp_path / arm,
+                budget="2epochs",
+                seed=5,
+            )
+    first, second = (run.manifest().lineage for run in arms.values())
+    assert first.initial_base == base_hash(greffe.load(world.base).model)
+    assert first.initial_base != second.initial_base
+    assert first.data == second.data
+    for run in arms.values():
+        looks = [line for line in run.metrics() if line["kind"] == "valid"]
+        assert [look["epoch"] for look in looks] == [1.0, 2.0]
+        assert all(0 <= look["accuracy"] <= 1 for look in looks)
+
+
+def test_scratch_from_a_recipe_trains_its_own_tokenizer(world, tmp_path):
+    with quiet():
+        run = greffe.finetune(
+            scratch=True,
+            recipe="tiny",
+            data=world.train,
+            valid=world.valid,
+            out=tmp_path / "r",
+            budget="1epochs",
+        )
+    assert run.manifest().lineage.parent is None
+    assert run.tokenizer.size == run.manifest().vocab
