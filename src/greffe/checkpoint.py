@@ -33,6 +33,8 @@ OPTIMIZER = "optimizer.safetensors"
 class TrainingState(Spec):
     """Everything besides tensors that a resumed run must know."""
 
+    tokenizer: str = ""
+    """Fingerprint of the vocabulary that the weights are for."""
     step: int = 0
     tokens: int = 0
     seconds: float = 0.0

@@ -22,7 +22,9 @@ Pooler = Literal["last", "first", "mean", "max", "mean+max"]
 class Spec(BaseModel):
     """A frozen group of choices; an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
+    )
 
 
 def _check_span(text: str, *, percent: bool) -> None:

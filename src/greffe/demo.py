@@ -26,8 +26,8 @@ SEEDS = (1, 2, 3)
 BUDGET = "900steps"
 SENTENCES = (
     "Bonjour les amis, voici un roman magnifique.",
-    "L'intrigue est bâclée et la fin ratée.",
-    "Je l'ai lu dans le train, un récit captivant.",
+    "L'intrigue est insipide et la fin ridicule.",
+    "Je l'ai lu dans le train, ce récit fascine et amuse tout le monde.",
 )
 
 
@@ -57,7 +57,7 @@ def demo(out: str | Path) -> str:
     counted = account(recipe.model, manifest.vocab, manifest.heads).base
     _say(f"The base has {counted.counted:,} parameters: {counted.formula}")
     notice(f"   it continues: {base.generate('Bonjour les', tokens=24, seed=3)}")
-    gap = "Un roman vraiment <mask>."
+    gap = "Voici un roman vraiment <mask>."
     words = ", ".join(f"{f.word} ({f.probability:.0%})" for f in base.fill(gap, top=5)[0])
     notice(f"   it fills “{gap}”: {words}")
 

@@ -11,9 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from greffe.checkpoint import (
     TrainingState,
     best_path,
+    check_tokenizer,
     last_checkpoint,
     load_checkpoint,
     save_best,
@@ -63,11 +66,19 @@ def fit(
     checkpoint_cadence = Cadence.parse(spec.checkpoint_every, budget)
     log_cadence = Cadence.parse("1%", budget)
     optimizer = build_optimizer(model, spec, model.spec.layers)
-    state = TrainingState()
+    fingerprint = run.manifest().lineage.tokenizer
+    state = TrainingState(tokenizer=fingerprint)
     checkpoint = last_checkpoint(run.checkpoints_path)
     if checkpoint is not None:
         state = load_checkpoint(checkpoint, model, optimizer)
+        check_tokenizer(fingerprint, state.tokenizer, str(checkpoint))
         notice(f"going on from step {state.step}")
+        threads = run.manifest().lineage.threads
+        if threads != torch.get_num_threads():
+            notice(
+                f"begun with {threads} compute threads, now {torch.get_num_threads()}: "
+                "the result may differ in the last digits"
+            )
     if world.is_main:
         run.rewind_metrics(state.step)
     if spec.compile:
