@@ -150,6 +150,7 @@ def pretrain(
     budget: str | None = None,
     seed: int | None = None,
     changes: Sequence[str] = (),
+    vocab: int | None = None,
     tokenizer: str | Path | Tokenizer | None = None,
     dictionary: str | Path | None = None,
     options: ReadOptions | None = None,
@@ -169,6 +170,7 @@ def pretrain(
             budget=budget,
             seed=seed,
             changes=changes,
+            vocab=vocab,
             tokenizer=tokenizer,
             dictionary=Path(dictionary) if dictionary else None,
             options=options,
@@ -204,6 +206,11 @@ def finetune(
             "From a run and from scratch at once cannot be.",
             expected="--from RUN, or --scratch --like RUN",
             hint="for the same architecture with fresh weights: --scratch --like RUN",
+        )
+    if base is not None and like is not None:
+        raise RecipeError(
+            "--like has no effect with --from: the architecture is the parent's own.",
+            hint="for fresh weights: --scratch --like RUN",
         )
     if not scratch and base is None:
         raise RecipeError(

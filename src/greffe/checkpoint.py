@@ -22,7 +22,8 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
 from greffe.model.model import Model, empty_model
 from greffe.progress import notice
-from greffe.run import RunDirectory, disk_error, read_json, write_json
+from greffe.run import RunDirectory
+from greffe.storage import disk_error, read_json, write_json
 from greffe.weights import load_exact, load_tensors, save_tensors
 
 STATE_FILE = "state.json"

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from greffe.errors import RecipeError
 from greffe.recipe_errors import explain
 from greffe.spans import Span
 
+Direction = Literal["causal", "bidirectional"]
 Pooler = Literal["last", "first", "mean", "max", "mean+max"]
+Momentum = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Spec(BaseModel):
@@ -42,8 +44,8 @@ class TokenizerSpec(Spec):
 
     kind: Literal["bpe", "unigram"] = "bpe"
     """Training algorithm: bpe or unigram, both with byte fallback."""
-    vocab: int = Field(16_000, ge=300, le=1_000_000)
-    """Number of pieces, special ones included."""
+    vocab: int = Field(16_000, ge=1, le=1_000_000)
+    """Number of pieces, special ones included; a new one needs at least 300."""
 
 
 class Sinusoidal(Spec):
@@ -123,12 +125,14 @@ class ModelSpec(Spec):
 class Causal(Spec):
     """Predict each token from those before it."""
 
+    directions: ClassVar[tuple[Direction, ...]] = ("causal",)
     kind: Literal["causal"] = "causal"
 
 
 class MaskingSpec(Spec):
     """How tokens are hidden; shared by the objectives that hide some."""
 
+    directions: ClassVar[tuple[Direction, ...]] = ("bidirectional",)
     ratio: float = Field(0.15, gt=0, lt=1)
     """Share of a row's tokens that are predicted."""
     mask: float = Field(0.8, ge=0, le=1)
@@ -162,6 +166,7 @@ class NextSentence(MaskingSpec):
 class Hybrid(MaskingSpec):
     """One set of weights trained both ways: it generates and reads in both directions."""
 
+    directions: ClassVar[tuple[Direction, ...]] = ("causal", "bidirectional")
     kind: Literal["hybrid"] = "hybrid"
     causal_share: float = Field(0.5, gt=0, lt=1)
     """Share of a batch's rows read left to right; the others are masked."""
@@ -170,6 +175,7 @@ class Hybrid(MaskingSpec):
 class Classification(Spec):
     """A label for each text."""
 
+    directions: ClassVar[tuple[Direction, ...]] = ("causal", "bidirectional")
     kind: Literal["classification"] = "classification"
     class_weights: Literal["none", "balanced"] = "none"
     """balanced: rare classes weigh as much as frequent ones."""
@@ -196,7 +202,7 @@ class TrainSpec(Spec):
     batch: int = Field(32, ge=1)
     """Rows or texts a step, over all ranks and accumulation."""
     accumulation: int = Field(1, ge=1)
-    """Parts in which a step's rows are computed, to save memory; the result is the same."""
+    """Parts in which a step's rows are computed, to save memory; dropout aside, nothing changes."""
     lr: float = Field(1e-3, gt=0)
     """Highest learning rate."""
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
@@ -207,7 +213,7 @@ class TrainSpec(Spec):
     """Where cosine and linear end, as a share of lr."""
     weight_decay: float = Field(0.01, ge=0)
     """AdamW's decay of matrices; biases, norms and embeddings are spared."""
-    betas: tuple[float, float] = (0.9, 0.98)
+    betas: tuple[Momentum, Momentum] = (0.9, 0.98)
     """AdamW's averaging."""
     epsilon: float = Field(1e-8, gt=0)
     """AdamW's epsilon."""
@@ -223,7 +229,7 @@ class TrainSpec(Spec):
     """Stop after so many evaluations without a better one; 0: never."""
     keep: Literal["best", "last"] = "best"
     """Which weights the run ends with."""
-    freeze: int | Literal["base"] = 0
+    freeze: Annotated[int, Field(ge=0)] | Literal["base"] = 0
     """Freeze the embedding and the lowest N-1 blocks, or the whole base; 0: nothing."""
     gradual_unfreezing: bool = False
     """First epoch the head alone, then one more block an epoch, from the top down."""
@@ -282,9 +288,17 @@ class Recipe(Spec):
     def with_changes(self, changes: Iterable[str]) -> Recipe:
         """A copy with `a.b=value` assignments applied; values are TOML, or plain words."""
         tree = self.model_dump(mode="json")
-        for change in changes:
-            _assign(tree, change)
-        return recipe_from_dict(tree, "--set")
+        pairs = [_read_change(change) for change in changes]
+        # Kinds first: the keys that belong to a kind can then be given in any order.
+        for path, value in sorted(pairs, key=lambda pair: pair[0][-1] != "kind"):
+            _assign(tree, path, value)
+        return recipe_from_dict(tree, "recipe")
+
+    def with_vocab(self, size: int) -> Recipe:
+        """A copy that says how many pieces the tokenizer turned out to have."""
+        return self.model_copy(
+            update={"tokenizer": self.tokenizer.model_copy(update={"vocab": size})}
+        )
 
 
 # --- heads: what a saved model needs to be rebuilt ------------------------------------------------
@@ -323,10 +337,15 @@ HeadSpec = Annotated[
     NextTokenHead | MaskedTokenHead | NextSentenceHead | ClassificationHead,
     Field(discriminator="kind"),
 ]
-HEAD_SPECS: TypeAdapter[dict[str, HeadSpec]] = TypeAdapter(dict[str, HeadSpec])
 
 
 # --- reading ------------------------------------------------------------------------------------
+
+
+_COMPONENTS: dict[str, tuple[type[Spec], ...]] = {
+    "objective": get_args(get_args(ObjectiveSpec)[0]),
+    "model.position": get_args(get_args(PositionSpec)[0]),
+}
 
 
 def recipe_from_dict(tree: Mapping[str, Any], source: str) -> Recipe:
@@ -337,7 +356,8 @@ def recipe_from_dict(tree: Mapping[str, Any], source: str) -> Recipe:
         raise explain(error, source, Recipe) from None
 
 
-def _assign(tree: dict[str, Any], change: str) -> None:
+def _read_change(change: str) -> tuple[list[str], Any]:
+    """`a.b=value` as path and value."""
     key, equals, raw = change.partition("=")
     if not equals or not key.strip():
         raise RecipeError(
@@ -349,14 +369,21 @@ def _assign(tree: dict[str, Any], change: str) -> None:
         value = tomllib.loads(f"value = {raw.strip()}")["value"]
     except tomllib.TOMLDecodeError:
         value = raw.strip()
-    *parents, last = key.strip().split(".")
+    return key.strip().split("."), value
+
+
+def _assign(tree: dict[str, Any], path: list[str], value: Any) -> None:
+    *parents, last = path
     place = tree
     for parent in parents:
         child = place.get(parent)
         if not isinstance(child, dict):
             place[parent] = child = {}
         place = child
-    # A component of another kind has other keys: the old ones must not leak into it.
-    if last == "kind" and place.get("kind") != value:
-        place.clear()
+    if last == "kind" and (union := _COMPONENTS.get(".".join(parents))):
+        # A component of another kind keeps the choices that both kinds know.
+        members = {member.model_fields["kind"].default: member for member in union}
+        known = members[value].model_fields if value in members else {}
+        for name in [name for name in place if name not in known]:
+            del place[name]
     place[last] = value

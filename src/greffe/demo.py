@@ -16,8 +16,8 @@ from greffe.data.text import ReadOptions
 from greffe.evaluation.baselines import tfidf_accuracy
 from greffe.model.parameters import account
 from greffe.progress import notice, quiet
-from greffe.run import write_atomic
 from greffe.samples.toy import toy_documents, toy_reviews
+from greffe.storage import write_atomic
 
 DOCUMENTS = 8_000
 LABELS = 60

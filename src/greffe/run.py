@@ -11,30 +11,24 @@ corpus/               shards, if a raw text was prepared on the way
 
 from __future__ import annotations
 
-import errno
-import hashlib
 import json
 import math
-import os
 import platform
-import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 
-from filelock import FileLock, Timeout
 from pydantic import Field, ValidationError
 
 from greffe import __version__
 from greffe.config import HeadSpec, Recipe, Spec
-from greffe.errors import CorruptError, RunBusyError, RunError, RunExistsError
+from greffe.errors import CorruptError, RunError
 from greffe.progress import notice
 from greffe.recipe_files import load_recipe
+from greffe.storage import disk_error, read_json, write_atomic, write_json
 
 RUN_FILE = "run.json"
 RECIPE_FILE = "recipe.toml"
@@ -42,156 +36,6 @@ TOKENIZER_FILE = "tokenizer.json"
 WEIGHTS_FILE = "weights.safetensors"
 METRICS_FILE = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"
-LOCK_FILE = ".lock"
-
-
-# --- atomic files -------------------------------------------------------------------------------
-
-
-def write_atomic(path: Path, data: bytes) -> None:
-    """Write so that the path holds either the old content or all of the new one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise disk_error(error, path) from error
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON atomically, readable by people."""
-    write_atomic(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
-
-
-def read_json(path: Path, what: str) -> Any:
-    """Parsed JSON, or a CorruptError that names the file and what it should have been."""
-    try:
-        return json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise CorruptError(f"{path} is missing.", expected=what, found="no such file") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise CorruptError(
-            f"{path} is damaged.", expected=what, found=f"not readable as JSON: {error}"
-        ) from None
-
-
-def disk_error(error: OSError, path: Path) -> RunError:
-    """What a failed write means for the user."""
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return RunError(
-        f"{'The disk is full' if full else 'Writing failed'}: {path} was not written.",
-        found=str(error),
-        hint="what was on disk before is unchanged; free some space, then go on with --resume"
-        if full
-        else "what was on disk before is unchanged",
-    )
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file's content, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-# --- output folders -----------------------------------------------------------------------------
-
-
-class OutputFolder:
-    """A folder that this process alone may write: created, refused, emptied or resumed on entry."""
-
-    def __init__(
-        self,
-        path: str | Path,
-        *,
-        markers: Sequence[str] = (RUN_FILE,),
-        overwrite: bool = False,
-        resume: bool = False,
-        is_main: bool = True,
-    ) -> None:
-        self.path = Path(path)
-        self.overwrite = overwrite
-        self.resume = resume
-        self.is_main = is_main
-        # Looked up here and not on entry: no rank may see what another one has just written.
-        self.is_ours = any((self.path / marker).exists() for marker in markers)
-        self.resuming = self.is_ours and resume
-
-    def __enter__(self) -> Self:
-        if self.is_main:
-            self._prepare()
-        return self
-
-    def _prepare(self) -> None:
-        if self.path.exists() and not self.path.is_dir():
-            raise RunExistsError(
-                f"{self.path} is a file.", expected="a folder", hint="choose another --out"
-            )
-        is_empty = not self.path.exists() or not any(
-            item.name != LOCK_FILE for item in self.path.iterdir()
-        )
-        if not is_empty and not self.is_ours:
-            raise RunExistsError(
-                f"{self.path} holds files that greffe did not write.",
-                expected="a new or empty folder",
-                found=", ".join(sorted(item.name for item in self.path.iterdir())[:5]),
-                hint="choose another --out",
-            )
-        if self.is_ours and not (self.overwrite or self.resume):
-            raise RunExistsError(
-                f"{self.path} already holds a run.",
-                expected="a new or empty folder",
-                hint="--resume goes on with it, --overwrite starts anew, or choose another --out",
-            )
-        self._take_lock()
-        if self.is_ours and not self.resuming:
-            self._empty()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if not self.is_main:
-            return
-        # Removed while it is still held: nobody can take it in between and lose it again.
-        with suppress(OSError):
-            (self.path / LOCK_FILE).unlink()
-        self._lock.release()
-        if kind is not None and self.path.is_dir() and not any(self.path.iterdir()):
-            self.path.rmdir()
-
-    def _take_lock(self) -> None:
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(f"{self.path} cannot be created.", found=str(error)) from None
-        self._lock = FileLock(self.path / LOCK_FILE)
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise RunBusyError(
-                f"{self.path} is in use by another process.",
-                hint="wait for it to end, or choose another --out",
-            ) from None
-        except OSError as error:
-            raise RunError(f"{self.path} cannot be written.", found=str(error)) from None
-
-    def _empty(self) -> None:
-        for item in self.path.iterdir():
-            if item.name == LOCK_FILE:
-                continue
-            if item.is_dir() and not item.is_symlink():
-                shutil.rmtree(item)
-            else:
-                item.unlink()
-
-
-# --- the manifest -------------------------------------------------------------------------------
 
 
 class Lineage(Spec):

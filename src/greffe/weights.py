@@ -18,7 +18,7 @@ from torch import Tensor
 from greffe.config import ModelSpec
 from greffe.errors import CorruptError, MismatchError
 from greffe.model.model import Model
-from greffe.run import write_atomic
+from greffe.storage import write_atomic
 
 BASE = "base."
 
@@ -64,6 +64,11 @@ def tensors_hash(tensors: Mapping[str, Tensor]) -> str:
         digest.update(f"{name}:{tensor.dtype}:{tuple(tensor.shape)};".encode())
         digest.update(tensor.numpy().tobytes())
     return digest.hexdigest()
+
+
+def is_finite(model: Model) -> bool:
+    """Whether every weight is a number: others are not worth keeping."""
+    return all(bool(parameter.isfinite().all()) for parameter in model.parameters())
 
 
 def base_hash(model: Model) -> str:

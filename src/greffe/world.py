@@ -9,7 +9,10 @@ import atexit
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
+import numpy as np
+import numpy.typing as npt
 import torch
 import torch.distributed as dist
 
@@ -29,7 +32,8 @@ class World:
         size = int(os.environ.get("WORLD_SIZE", "1"))
         if size > 1 and not dist.is_initialized():
             # Models stay in the processor's memory, which gloo alone can sum.
-            dist.init_process_group("gloo")
+            # The others wait while the first prepares a text, which may take hours.
+            dist.init_process_group("gloo", timeout=timedelta(days=2))
         world = cls(rank=int(os.environ.get("RANK", "0")), size=size)
         atexit.register(world.leave)
         if not world.is_main:
@@ -49,9 +53,13 @@ class World:
         dist.all_reduce(total)
         return [float(value) for value in total]
 
-    def any(self, flag: bool) -> bool:
-        """True everywhere as soon as it is true somewhere."""
-        return self.sum([float(flag)])[0] > 0
+    def share(self, items: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """This process's part: the parts of all processes follow each other and miss nothing."""
+        return np.array_split(items, self.size)[self.rank]
+
+    def from_main(self, value: float) -> float:
+        """The value that the main process has, on every process."""
+        return self.sum([value if self.is_main else 0.0])[0]
 
     def sum_gradients(self, parameters: Sequence[torch.nn.Parameter]) -> None:
         """Add up gradients in place; losses are sums over the global count, so no division."""

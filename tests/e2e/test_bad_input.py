@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from greffe.run import LOCK_FILE
+from greffe.output_folder import LOCK_FILE
 
 
 def refuse(outcome, *words: str, code: int = 2) -> None:

@@ -16,7 +16,8 @@ import greffe
 from greffe.checkpoint import last_checkpoint
 from greffe.errors import InterruptedRunError
 from greffe.progress import quiet
-from greffe.run import RunDirectory, file_hash
+from greffe.run import RunDirectory
+from greffe.storage import file_hash
 from greffe.training import interruption
 
 SMALL_STEPS = [

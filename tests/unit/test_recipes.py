@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from greffe.config import Hybrid, Learned, Recipe, Rotary, recipe_from_dict
+from greffe.config import Hybrid, Learned, Recipe, Rotary, TokenizerSpec, recipe_from_dict
 from greffe.errors import RecipeError
 from greffe.recipe_files import builtin_recipes, load_recipe
 from greffe.spans import Span
@@ -136,7 +136,7 @@ def test_a_key_of_another_kind_is_unknown() -> None:
         ("train.lr=nan", "train.lr", "nan"),
         ("train.lr=fast", "train.lr", "'fast'"),
         ("seed=-1", "seed", "-1"),
-        ("tokenizer.vocab=12", "tokenizer.vocab", "12"),
+        ("tokenizer.vocab=0", "tokenizer.vocab", "0"),
         ("model.norm='both'", "model.norm", "'both'"),
         ("model.position.base=0.5", "model.position.base", "0.5"),
         ("train.freeze='everything'", "train.freeze", "'everything'"),
@@ -146,7 +146,7 @@ def test_a_key_of_another_kind_is_unknown() -> None:
 )
 def test_a_value_out_of_range_names_key_and_value(change: str, key: str, found: str) -> None:
     error = refused(change)
-    assert error.message == f"--set: {key} cannot be used."
+    assert error.message == f"recipe: {key} cannot be used."
     assert error.found == found
     assert error.expected
 
@@ -211,12 +211,17 @@ def test_set_leaves_everything_else_and_the_original_alone() -> None:
     assert changed.with_changes([f"train.lr={recipe.train.lr}"]) == recipe
 
 
-def test_set_of_a_kind_starts_that_kind_from_its_defaults() -> None:
+def test_set_of_a_kind_keeps_what_both_kinds_know() -> None:
     recipe = load_recipe("tiny").with_changes(["objective.ratio=0.3", "model.position.base=500"])
     assert recipe.model.position == Rotary(base=500)
     changed = recipe.with_changes(["objective.kind=hybrid", "model.position.kind=learned"])
-    assert changed.objective == Hybrid()
+    assert changed.objective == Hybrid(ratio=0.3)
     assert changed.model.position == Learned()
+    # In whatever order they come, and for sections that have a kind but one set of keys too.
+    mixed = recipe.with_changes(["objective.causal_share=0.25", "objective.kind=hybrid"])
+    assert mixed.objective == Hybrid(ratio=0.3, causal_share=0.25)
+    sized = recipe.with_changes(["tokenizer.vocab=8000", "tokenizer.kind=unigram"])
+    assert sized.tokenizer == TokenizerSpec(kind="unigram", vocab=8000)
 
 
 def test_set_of_the_same_kind_keeps_its_choices() -> None:

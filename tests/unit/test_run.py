@@ -18,21 +18,9 @@ import pytest
 import greffe
 from greffe.config import NextTokenHead, Recipe
 from greffe.errors import CorruptError, RunBusyError, RunError, RunExistsError
-from greffe.run import (
-    LOCK_FILE,
-    METRICS_FILE,
-    RECIPE_FILE,
-    RUN_FILE,
-    Manifest,
-    OutputFolder,
-    RunDirectory,
-    disk_error,
-    file_hash,
-    new_lineage,
-    read_json,
-    write_atomic,
-    write_json,
-)
+from greffe.output_folder import LOCK_FILE, UNFINISHED_FILE, OutputFolder
+from greffe.run import METRICS_FILE, RECIPE_FILE, RUN_FILE, Manifest, RunDirectory, new_lineage
+from greffe.storage import disk_error, file_hash, read_json, write_atomic, write_json
 
 SOURCE = Path(greffe.__file__).parents[1]
 
@@ -163,12 +151,27 @@ def test_overwrite_empties_the_folder_but_follows_no_link(
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "precious").write_text("1")
-    (run.path / "link").symlink_to(outside)
+    (run.path / "corpus").symlink_to(outside)
     (run.path / "checkpoints" / "step-1").mkdir(parents=True)
+    (run.path / "notes.txt").write_text("mine")
     with OutputFolder(run.path, overwrite=True) as folder:
         assert not folder.resuming
-        assert [item.name for item in run.path.iterdir()] == [LOCK_FILE]
+        found = {item.name for item in run.path.iterdir()}
+        assert found == {LOCK_FILE, UNFINISHED_FILE, "notes.txt"}
     assert (outside / "precious").read_text() == "1"
+
+
+def test_overwrite_never_removes_what_the_command_reads(run: RunDirectory, tmp_path: Path) -> None:
+    before = sorted(run.path.iterdir())
+    for source in (run.path, run.path / "run.json"):
+        with (
+            pytest.raises(RunExistsError, match="would remove"),
+            OutputFolder(run.path, overwrite=True, sources=[source]),
+        ):
+            raise AssertionError("never entered")
+    assert sorted(run.path.iterdir()) == before
+    with OutputFolder(run.path, overwrite=True, sources=[tmp_path / "elsewhere"]):
+        pass
 
 
 def test_resume_keeps_everything(run: RunDirectory) -> None:
@@ -216,7 +219,7 @@ def test_a_folder_that_cannot_be_locked(tmp_path: Path) -> None:
 def holding(path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that holds the folder until its input is closed."""
     code = (
-        "import sys\nfrom greffe.run import OutputFolder\n"
+        "import sys\nfrom greffe.output_folder import OutputFolder\n"
         "with OutputFolder(sys.argv[1], resume=True):\n"
         "    print('held', flush=True)\n    sys.stdin.read()\n"
     )

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -22,7 +23,8 @@ def test_alone_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World.join()
     assert world == World(rank=0, size=1) and world.is_main
     assert world.sum([1, 2.5]) == [1, 2.5]
-    assert world.any(True) and not world.any(False)
+    assert world.from_main(0.5) == 0.5
+    assert world.share(np.arange(5)).tolist() == [0, 1, 2, 3, 4]
     parameter = torch.nn.Parameter(torch.ones(2))
     world.sum_gradients([parameter])
     assert parameter.grad is None
@@ -32,6 +34,7 @@ def test_alone_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 RANK = """
 import json
+import numpy as np
 import torch
 from greffe.progress import notice
 from greffe.world import World
@@ -53,7 +56,8 @@ found = {
     "is_main": world.is_main,
     "gradients": gradients,
     "sum": world.sum([1.0 + world.rank, 0.5]),
-    "any": [world.any(False), world.any(world.rank == 1)],
+    "from_main": world.from_main(7.0 + world.rank),
+    "share": world.share(np.arange(5)).tolist(),
 }
 notice(f"said by {world.rank}")
 world.barrier()
@@ -102,5 +106,6 @@ def test_two_processes_agree() -> None:
                 "none": None,
             },
             "sum": [3.0, 1.0],
-            "any": [False, True],
+            "from_main": 7.0,
+            "share": [[0, 1, 2], [3, 4]][rank],
         }

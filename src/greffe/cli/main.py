@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -52,17 +53,35 @@ for verb in (demo, prepare, pretrain, finetune, evaluate, predict, generate, fil
 
 
 def main() -> None:
-    """Run the command; an error of ours is a message and an exit code, never a traceback."""
+    """Run the command; a foreseen error is a message and an exit code, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows another
     try:
         app()
     except GreffeError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of our output (head, less) has gone: that is no error of the user's.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        _fail(str(error), error.exit_code)
     except OSError as error:
         place = f": {error.filename}" if error.filename else ""
-        print(f"error: {error.strerror or error}{place}", file=sys.stderr)
-        sys.exit(2)
+        _fail(f"{error.strerror or error}{place}", 2)
+    except (MemoryError, RuntimeError) as error:
+        # torch has no class of its own for memory that cannot be had, nor for a rank gone away.
+        if isinstance(error, MemoryError) or "allocate memory" in str(error):
+            _fail(
+                f"The memory of this machine is not enough.\n  found:    {error}\n"
+                "  next:     a smaller train.batch or model, or --set train.accumulation=4",
+                2,
+            )
+        if not _is_main_rank():
+            _fail(f"rank {os.environ['RANK']} ends: {error}", 1)
+        raise
+
+
+def _is_main_rank() -> bool:
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    if _is_main_rank() or message.startswith("rank "):
+        print(f"error: {message}", file=sys.stderr)
+    sys.exit(code)

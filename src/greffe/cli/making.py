@@ -90,7 +90,6 @@ def pretrain(
     """Grow a base: a language model on your text."""
     from greffe import api
 
-    vocabulary = [f"tokenizer.vocab={vocab}"] if vocab is not None else []
     api.pretrain(
         corpus,
         out,
@@ -99,7 +98,8 @@ def pretrain(
         objective=objective.value if objective else None,
         budget=budget,
         seed=seed,
-        changes=[*vocabulary, *(changes or [])],
+        changes=changes or [],
+        vocab=vocab,
         tokenizer=tokenizer,
         dictionary=dictionary,
         options=o.read_options(documents=documents, encoding=encoding, text_column=text_column),

@@ -52,7 +52,9 @@ Budget = Annotated[
     str | None,
     typer.Option(help="How long: 20m, 1h30m, 2000steps, 3epochs, 50Mtokens."),
 ]
-Seed = Annotated[int | None, typer.Option(help="Weights, order and corruption follow from it.")]
+Seed = Annotated[
+    int | None, typer.Option(min=0, help="Weights, order and corruption follow from it.")
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Change any choice of the recipe: --set train.lr=3e-4. Repeatable."),

@@ -22,7 +22,7 @@ SHOWN_CHARACTERS = 60
 def print_tables(tables: Iterable[Table]) -> None:
     """Tables on standard output; piped, they are wide enough not to be folded."""
     width = None if sys.stdout.isatty() else PIPED_WIDTH
-    console = Console(width=width, highlight=False)
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
     for table in tables:
         console.print(table)
 

@@ -73,7 +73,7 @@ def _draw(kind: str, recipe: Recipe, run: RunDirectory | None, out: Path | None,
         manifest = run.manifest()
         is_causal = (manifest.direction or manifest.directions[0]) == "causal"
     else:
-        is_causal = recipe.objective.kind in ("causal", "hybrid")
+        is_causal = recipe.objective.directions[0] == "causal"
     # Learned positions are drawn as the run learnt them.
     scheme = load_model(run).base.position if run and kind == "positions" else None
     match kind, out:

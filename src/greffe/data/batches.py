@@ -10,8 +10,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-IGNORED = -100
-
 
 @dataclass(frozen=True)
 class Batch:

@@ -73,6 +73,8 @@ def text_of(value: object, table: Table, number: int) -> str:
 
 def label_of(value: object, table: Table, number: int) -> str:
     """A cell of the label column as text; a missing one is a DataError."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # whole numbers become floats as soon as a column misses one
     label = "" if _missing(value) else _as_text(value, "label", table, number).strip()
     if not label:
         raise DataError(

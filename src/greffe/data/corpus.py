@@ -19,7 +19,8 @@ from greffe.data.shards import ShardInfo, TokenPart, check_shard, offsets_path, 
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
 from greffe.progress import Progress
-from greffe.run import TOKENIZER_FILE, file_hash, read_json, write_json
+from greffe.run import TOKENIZER_FILE
+from greffe.storage import file_hash, read_json, write_json
 
 CORPUS_FILE = "corpus.json"
 PREPARE_FILE = "prepare.json"  # the state of a corpus that is not finished

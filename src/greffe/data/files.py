@@ -91,7 +91,7 @@ def read_chunks(source: str) -> Iterator[bytes]:
     """Decompressed bytes of a file, or of standard input (`-`), in pieces of bounded size."""
     if source == STANDARD_INPUT:
         stdin = cast(BufferedReader, sys.stdin.buffer)
-        yield from iter(lambda: stdin.read1(_CHUNK), b"")  # lines as they are typed
+        yield from iter(lambda: stdin.read1(_CHUNK), b"")
         return
     check_file(source)
     _, compression = split_suffix(source)
@@ -132,7 +132,7 @@ def check_encoding(encoding: str) -> str:
     """Canonical name of a text encoding, or a DataError."""
     try:
         " ".encode(encoding)
-    except LookupError:
+    except (LookupError, ValueError):
         raise DataError(
             f"There is no text encoding {encoding!r}.",
             expected="a name Python knows: utf-8, latin-1, cp1252, utf-16, shift_jis, ...",

@@ -20,8 +20,8 @@ from greffe.config import Spec
 from greffe.data.text import ReadOptions, read_documents, source_identity
 from greffe.errors import DataError
 from greffe.progress import Progress, notice, quiet
-from greffe.run import disk_error
 from greffe.seeding import derive, rng
+from greffe.storage import disk_error
 
 BUCKETS = 64
 BLOCK_DOCUMENTS = 1 << 16

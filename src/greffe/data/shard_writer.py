@@ -19,7 +19,7 @@ from greffe.data.shards import (
     token_dtype,
     tokens_path,
 )
-from greffe.run import disk_error
+from greffe.storage import disk_error
 
 
 class _HashedFile:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from greffe.data.columns import Table, find_label, find_text, label_of, text_of
-from greffe.data.files import STANDARD_INPUT, split_suffix, whole_lines
+from greffe.data.files import STANDARD_INPUT, check_file, split_suffix, whole_lines
 from greffe.data.rows import PairTable
 from greffe.data.text import ReadOptions, open_table, table_texts
 from greffe.errors import DataError
@@ -33,7 +33,10 @@ class Example:
 def read_examples(source: str | Path, options: ReadOptions) -> Iterator[Example]:
     """Examples of a labelled table, or of a pair `x.review.spm` + `x.label` (either, or `x`)."""
     source = str(source)
-    table = PairTable.find(source, options.encoding) or open_table(source, options)
+    pair = PairTable.find(source, options.encoding)
+    if pair is None and not source.startswith("hf:"):
+        check_file(source)
+    table = pair or open_table(source, options)
     if table is None:
         raise DataError(
             f"{source} is not a table with labels.",

@@ -91,7 +91,7 @@ def _readable(item: str, files: Iterable[str]) -> list[str]:
         seen += 1
         if not os.path.splitext(file)[1] or split_suffix(file)[0] not in FORMATS:
             continue
-        if os.path.getsize(file):
+        if os.path.exists(file) and os.path.getsize(file):
             sources.append(file)
         else:
             empty += 1

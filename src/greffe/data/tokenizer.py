@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
@@ -33,17 +32,26 @@ from greffe.data.pieces import (
 )
 from greffe.data.sentencepiece_import import convert
 from greffe.data.tokenizer_training import learn
-from greffe.errors import CorruptError, DataError
+from greffe.errors import CorruptError, DataError, RecipeError
+from greffe.storage import write_atomic
 
 __all__ = ["SPECIALS", "Tokenizer", "import_sentencepiece", "train_tokenizer"]
 
 Ids = NDArray[np.uint16] | NDArray[np.uint32]
 # Characters of text whose pieces are remembered between batches: some 50 MB with their pieces.
 _REMEMBERED = 2_000_000
+SMALLEST = 300
 
 
 def train_tokenizer(texts: Iterable[str], spec: TokenizerSpec) -> Tokenizer:
     """A tokenizer learnt from the texts, each read once; same texts, same tokenizer."""
+    if spec.vocab < SMALLEST:
+        raise RecipeError(
+            f"A tokenizer of {spec.vocab} pieces cannot be trained.",
+            expected=f"{SMALLEST} or more: 256 bytes, the special pieces and some letters",
+            found=f"{spec.vocab}",
+            hint="for example --vocab 16000",
+        )
     return Tokenizer(learn(texts, spec))
 
 
@@ -69,6 +77,7 @@ class Tokenizer:
         self.dtype = np.dtype(np.uint16 if self.size < 65_536 else np.uint32)
         self.sos, self.pad, self.eos, self.oov = (vocabulary[name] for name in SPECIALS[:4])
         self.mask = vocabulary.get("<mask>", self.oov)
+        self.specials = tuple(sorted({self.sos, self.pad, self.eos, self.oov, self.mask}))
 
         # The same model seen without the leading space; the two share one vocabulary.
         self._continuing = Backend(self._backend.model)
@@ -129,6 +138,10 @@ class Tokenizer:
         except TypeError:
             raise _not_text(next(text for text in texts if not _is_unicode(text))) from None
 
+    def wrap(self, ids: Sequence[int] | Ids) -> NDArray[np.int64]:
+        """`<sos> ids <eos>`: how a model reads a text."""
+        return np.array([self.sos, *ids, self.eos], np.int64)
+
     def decode(self, ids: Sequence[int] | Ids) -> str:
         """Text of the ids; specials are skipped."""
         text = b"".join(map(self._bytes_of, ids)).decode("utf-8", "replace")
@@ -155,16 +168,7 @@ class Tokenizer:
 
     def save(self, path: str | Path) -> None:
         """Write one JSON file, whole or not at all."""
-        target = Path(path)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                file.write(self._content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_atomic(Path(path), self._content.encode())
 
     @classmethod
     def load(cls, path: str | Path) -> Tokenizer:

@@ -9,7 +9,7 @@ import numpy as np
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.evaluation.metrics import Evaluation, evaluate_probabilities, label_indices
-from greffe.inference.predict import LongTexts, describe_cut, predict
+from greffe.inference.predict import LongTexts, describe_cut, predict, require_classifier
 from greffe.model.model import Model
 from greffe.progress import notice
 
@@ -24,6 +24,7 @@ def evaluate_classifier(
     long: LongTexts = "windows",
 ) -> Evaluation:
     """Predict every example's text and compare with its label."""
+    require_classifier(model, labels)
     truth = [example.label for example in examples]
     label_indices(labels, truth)  # an unknown label is an error before the work, not after it
     texts = (example.text for example in examples)

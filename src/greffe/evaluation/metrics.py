@@ -82,6 +82,11 @@ def evaluate_probabilities(
     if not truth:
         raise DataError("There are no examples to evaluate on.", found="an empty table")
     assert probabilities.shape == (len(truth), len(labels))
+    if not np.isfinite(probabilities).all():
+        raise DataError(
+            "The model's scores are not finite: there is nothing to evaluate.",
+            hint="its training diverged; train it again with a lower rate",
+        )
     classes = list(range(len(labels)))
     true = label_indices(labels, truth)
     # Single-precision rows miss a sum of one by more than scikit-learn accepts in silence.

@@ -97,10 +97,10 @@ def _shares(
         windows[max(0, min(place - room // 2, len(ids) - room))].append(place)
     shares: dict[int, np.ndarray] = {}
     for start, inside in windows.items():
-        row = [tokenizer.sos, *ids[start : start + room], tokenizer.eos]
+        row = torch.from_numpy(tokenizer.wrap(ids[start : start + room]))
         columns = [1 + place - start for place in inside]
         with reading(model):
-            hidden = model.base(torch.tensor([row], device=device_of(model)), causal=False)
+            hidden = model.base(row[None].to(device_of(model)), causal=False)
             scores = model.scores(hidden[0, columns], "masked_token")  # [masks, vocab]
             rows = scores.double().softmax(-1).cpu().numpy()
         shares.update(zip(inside, rows, strict=True))
@@ -120,8 +120,7 @@ def _best(tokenizer: Tokenizer, gap: _Gap, shares: np.ndarray, top: int) -> list
 
 def _fitting(tokenizer: Tokenizer, number: int, gap: _Gap) -> str | None:
     """What this piece puts in the gap, or None where it does not fit."""
-    specials = (tokenizer.sos, tokenizer.pad, tokenizer.eos, tokenizer.oov, tokenizer.mask)
-    if number in specials or (gap.begins_word and not tokenizer.starts_word[number]):
+    if number in tokenizer.specials or (gap.begins_word and not tokenizer.starts_word[number]):
         return None
     piece = tokenizer.piece(number)
     if piece in _BYTES:

@@ -88,7 +88,7 @@ def window_start(start: int, length: int, context: int) -> int:
 def _generate(
     model: Model, tokenizer: Tokenizer, prompt: str, tokens: int, sampling: Sampling, seed: int
 ) -> Iterator[int]:
-    banned = sorted({tokenizer.sos, tokenizer.pad, tokenizer.oov, tokenizer.mask})
+    banned = [number for number in tokenizer.specials if number != tokenizer.eos]
     window = _Window(model)
     ids = [tokenizer.sos, *tokenizer.encode(prompt)]
     for step in range(tokens):

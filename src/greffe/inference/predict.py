@@ -52,7 +52,7 @@ def predict(
     batch_tokens: int = BATCH_TOKENS,
 ) -> Iterator[Prediction]:
     """A prediction a text, in order; reads the texts in blocks, never all at once."""
-    _check(model, labels)
+    require_classifier(model, labels)
     # Checked above at the call, not at the first prediction asked for.
     return _predict(model, tokenizer, labels, texts, causal, long, batch_tokens)
 
@@ -68,12 +68,12 @@ def predict_ids(
     batch_tokens: int = BATCH_TOKENS,
 ) -> list[Prediction]:
     """Predictions for encoded texts (without <sos> and <eos>), all together."""
-    _check(model, labels)
+    require_classifier(model, labels)
     if not documents:
         return []
     room = model.spec.context - 2
     parts = [split_windows(ids, room, long) for ids in documents]
-    rows = [_wrap(tokenizer, part) for windows in parts for part in windows]
+    rows = [tokenizer.wrap(part) for windows in parts for part in windows]
     logits = classify_logits(model, rows, tokenizer.pad, causal, batch_tokens)
     shares = logits.double().softmax(-1).numpy()  # [windows of all texts, classes]
     predictions = []
@@ -155,7 +155,8 @@ def _predict(
         )
 
 
-def _check(model: Model, labels: Sequence[str]) -> None:
+def require_classifier(model: Model, labels: Sequence[str]) -> None:
+    """An error unless the model has a head for exactly these labels."""
     require_head(
         model,
         "classification",
@@ -175,10 +176,6 @@ def _classes(model: Model) -> int:
     spec = model.head_specs["classification"]
     assert isinstance(spec, ClassificationHead)
     return spec.classes
-
-
-def _wrap(tokenizer: Tokenizer, ids: np.ndarray) -> np.ndarray:
-    return np.concatenate(([tokenizer.sos], ids, [tokenizer.eos])).astype(np.int64)
 
 
 def _batches(

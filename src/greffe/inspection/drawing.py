@@ -16,7 +16,7 @@ from greffe.config import ModelSpec
 from greffe.errors import InputError, MissingExtraError
 from greffe.inspection.views import Panel, View, mask_view, positions_view
 from greffe.model.positions import PositionScheme
-from greffe.run import disk_error, write_atomic
+from greffe.storage import disk_error, write_atomic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

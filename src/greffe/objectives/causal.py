@@ -17,8 +17,6 @@ from greffe.objectives.objective import LanguageObjective, RowBatch, layout, voc
 class CausalObjective(LanguageObjective):
     """Next token; a document's last token never predicts the next document's first."""
 
-    directions = ("causal",)
-
     @property
     def weights(self) -> Mapping[str, float]:
         return {"next_token": 1.0}

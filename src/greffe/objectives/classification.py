@@ -19,8 +19,6 @@ from greffe.objectives.objective import Objective, read
 class ClassificationObjective(Objective):
     """Cross-entropy over classes; weighted means as in torch: divided by the targets' weights."""
 
-    directions = ("causal", "bidirectional")
-
     def __init__(
         self, spec: Classification, class_counts: Sequence[int], *, causal: bool, pad: int
     ) -> None:

@@ -26,8 +26,6 @@ from greffe.objectives.objective import LanguageObjective, RowBatch
 class HybridObjective(LanguageObjective):
     """Which rows are causal follows from their running number, so the share is exact over time."""
 
-    directions = ("causal", "bidirectional")
-
     def __init__(self, spec: Hybrid, tokenizer: Tokenizer, tied: bool) -> None:
         super().__init__(tokenizer, tied)
         self.share = spec.causal_share

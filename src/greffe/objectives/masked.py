@@ -24,9 +24,7 @@ class Masker:
     def __init__(self, spec: MaskingSpec, tokenizer: Tokenizer) -> None:
         self.spec = spec
         self.tokenizer = tokenizer
-        self.specials = np.array(
-            sorted({tokenizer.sos, tokenizer.pad, tokenizer.eos, tokenizer.oov, tokenizer.mask})
-        )
+        self.specials = np.array(tokenizer.specials)
         self.replacements = np.setdiff1d(np.arange(tokenizer.size), self.specials)
 
     def hide(self, ids: Ids, random: np.random.Generator) -> tuple[Ids, Ids]:
@@ -67,8 +65,6 @@ class Masker:
 
 class MaskedObjective(LanguageObjective):
     """Hidden tokens from both sides; only they go through the vocabulary head."""
-
-    directions = ("bidirectional",)
 
     def __init__(self, spec: MaskingSpec, tokenizer: Tokenizer, tied: bool) -> None:
         super().__init__(tokenizer, tied)

@@ -29,7 +29,6 @@ SENTENCE_ENDS = (".", "!", "?", "…", "。", "؟", "।")
 class NextSentenceObjective(LanguageObjective):
     """BERT's pair of tasks, from whole documents."""
 
-    directions = ("bidirectional",)
     needs_partners = True
 
     def __init__(self, spec: NextSentence, tokenizer: Tokenizer, tied: bool) -> None:

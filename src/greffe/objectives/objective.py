@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypedDict
+from typing import ClassVar, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,7 @@ from greffe.data.batches import Batch
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
 from greffe.kernels.vocabulary_loss import vocabulary_loss
-from greffe.model.heads import VocabularyHead
 from greffe.model.model import Model
-
-Direction = Literal["causal", "bidirectional"]
 
 
 @dataclass(frozen=True)
@@ -41,9 +38,6 @@ class RowBatch:
 
 class Objective(ABC):
     """What the training loop needs: losses as sums, one a term."""
-
-    directions: ClassVar[tuple[Direction, ...]]
-    """In which ways the base is read."""
 
     @property
     @abstractmethod
@@ -84,8 +78,7 @@ def vocabulary_term(
     assert batch.places is not None and batch.targets is not None
     if hidden is None:
         hidden = read(model, batch, causal=causal)
-    head = model.heads[head_name]
-    assert isinstance(head, VocabularyHead)
+    head = model.vocabulary_head(head_name)
     chosen = hidden.reshape(-1, hidden.shape[-1]).index_select(0, batch.places)
     weight, bias = head.decoder(model.base.embedding.weight)
     return vocabulary_loss(head.features(chosen), weight, bias, batch.targets)

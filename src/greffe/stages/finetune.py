@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from greffe.checkpoint import load_tokenizer, run_weights
 from greffe.config import (
     Classification,
     ClassificationHead,
+    Direction,
     HeadSpec,
     Pooler,
     Recipe,
@@ -26,7 +28,6 @@ from greffe.evaluation.metrics import evaluate_probabilities, label_indices
 from greffe.inference.predict import predict_ids
 from greffe.model.model import Model, build_model
 from greffe.objectives.classification import ClassificationObjective
-from greffe.objectives.objective import Direction
 from greffe.progress import notice
 from greffe.recipe_files import load_recipe
 from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
@@ -64,7 +65,12 @@ def finetune(
         )
     chosen = finetune_recipe(model_of, recipe, budget, seed, changes)
     spec = chosen.objective
-    assert isinstance(spec, Classification)
+    if not isinstance(spec, Classification):
+        raise RecipeError(
+            f"Fine-tuning teaches classes: its objective cannot be {spec.kind!r}.",
+            expected="objective.kind = classification",
+            hint="greffe pretrain --from RUN goes on with another language objective",
+        )
     world = World.join()
     threads = set_threads(chosen.train.threads)
     train_part, valid_part = load_parts(data, valid, options or ReadOptions(), chosen.seed)
@@ -72,7 +78,9 @@ def finetune(
     truth = label_indices(labels, [example.label for example in train_part])
     label_indices(labels, [example.label for example in valid_part])
 
-    with run_folder(out, world, overwrite=overwrite, resume=resume) as folder:
+    given = [part for part in (data, valid) if isinstance(part, str | Path)]
+    sources = [*given, *([model_of.path] if model_of else [])]
+    with run_folder(out, world, overwrite=overwrite, resume=resume, sources=sources) as folder:
         run = RunDirectory(folder.path)
         if folder.resuming and is_finished(run):
             return run
@@ -81,7 +89,7 @@ def finetune(
             if model_of is not None
             else train_tokenizer((example.text for example in train_part), chosen.tokenizer)
         )
-        chosen = chosen.with_changes([f"tokenizer.vocab={tokenizer.size}"])
+        chosen = chosen.with_vocab(tokenizer.size)
         hashes = {"train": data_hash(train_part), "valid": data_hash(valid_part)}
         if folder.resuming:
             check_same_recipe(run, chosen)
@@ -96,7 +104,8 @@ def finetune(
         parent_hash = None
         if parent is not None:
             weights, parent_hash = run_weights(parent)
-            same_task = parent.manifest().labels == labels and not new_head
+            before = parent.manifest()
+            same_task = before.labels == labels and before.heads == heads and not new_head
             taken = transfer(model, weights, str(parent.path), keep_heads=same_task)
             check_same_reading(parent.recipe().model, model.spec, str(parent.path))
             notice(taken.describe(str(parent.path), show_tensors))
@@ -136,7 +145,7 @@ def finetune(
         sampler = ExampleSampler(chosen.seed, tuple(len(row) for row in rows), chosen.train.batch)
 
         def batches(step: int) -> list[Batch]:
-            places = sampler.step(step)[world.rank :: world.size]
+            places = world.share(sampler.step(step))
             return [
                 task.prepare([rows[place] for place in part], [int(truth[p]) for p in part])
                 for part in np.array_split(places, chosen.train.accumulation)
@@ -192,6 +201,9 @@ class HeldOut:
             self.model, self.tokenizer, self.labels, self.documents, causal=self.causal
         )
         shares = np.array([list(prediction.probabilities.values()) for prediction in predictions])
+        if not np.isfinite(shares).all():
+            nothing = dict.fromkeys(("accuracy", "macro_f1", "log_loss"), math.nan)
+            return Looked(score=math.nan, metrics=nothing, line="the scores are not finite")
         found = evaluate_probabilities(self.labels, self.truth, shares)
         metrics = {
             "accuracy": found.accuracy,
@@ -199,8 +211,8 @@ class HeldOut:
             "log_loss": found.log_loss,
         }
         line = f"validation accuracy {found.accuracy:.1%} · log loss {found.log_loss:.3f}"
-        # Equal accuracies are told apart by the log loss, which can never outweigh one text.
-        score = found.accuracy - 1e-5 * min(found.log_loss, 10.0)
+        # Equal accuracies are told apart by the log loss, which never outweighs half a text.
+        score = found.accuracy - 0.05 * min(found.log_loss, 10.0) / found.examples
         return Looked(score=score, metrics=metrics, line=line)
 
 
@@ -226,7 +238,7 @@ def finetune_recipe(
             "classification": teaching.classification,
         }
     )
-    flags = [f"train.budget={budget}"] if budget else []
+    flags = [f"train.budget={budget!r}"] if budget is not None else []
     flags += [f"seed={seed}"] if seed is not None else []
     # In a fine-tuning, [finetune] and [classification] are the run's [train] and [objective].
     meant = [
@@ -248,13 +260,7 @@ def directions_of(
         return model_of.manifest().directions
     assert recipe is not None
     given = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    match given.objective.kind:
-        case "causal":
-            return ["causal"]
-        case "hybrid":
-            return ["causal", "bidirectional"]
-        case _:
-            return ["bidirectional"]
+    return list(given.objective.directions)
 
 
 def choose_direction(spec: Classification, directions: Sequence[Direction]) -> Direction:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -34,8 +34,10 @@ from greffe.training.interruption import Interruption
 from greffe.training.loop import Step, train
 from greffe.training.optim import build_optimizer
 from greffe.training.schedule import Budget, Cadence, Clock
-from greffe.weights import load_exact, load_tensors, save_tensors
+from greffe.weights import is_finite, load_exact, load_tensors, save_tensors
 from greffe.world import World
+
+FEW_STEPS = 10
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ def fit(
             is_due = is_last or evaluation_cadence.is_due(step.before, step.clock)
             if evaluate is not None and is_due:
                 looked = evaluate()
+                looked = replace(looked, score=world.from_main(looked.score))
                 epoch = round(step.clock.step / steps_per_epoch, 4)
                 state = _judge(run, model, state, looked, epoch, world)
                 notice(f"{what}: {_place(step, budget)} · {looked.line}")
@@ -126,10 +129,9 @@ def fit(
                 is_last
                 or is_over
                 or step.is_interrupted
-                or step.skipped_in_a_row >= spec.nonfinite_limit
                 or checkpoint_cadence.is_due(step.before, step.clock)
             )
-            if must_save and world.is_main:
+            if must_save and world.is_main and not step.skipped_in_a_row and is_finite(model):
                 save_checkpoint(run.checkpoints_path, model, optimizer, state)
             if step.is_interrupted and not (is_last or is_over):
                 raise InterruptedRunError(
@@ -138,6 +140,8 @@ def fit(
                 )
     if is_over and not budget.is_over(Clock(state.step, state.tokens, state.seconds)):
         notice(f"{what}: stopped early, nothing better for {spec.patience} evaluations")
+    if not is_over and state.step < FEW_STEPS:
+        notice(f"{what}: only {state.step} steps were made; a longer --budget would teach more")
     if spec.keep == "best" and state.best_step is not None and state.best_step != state.step:
         world.barrier()
         path = best_path(run.checkpoints_path, state.best_step)

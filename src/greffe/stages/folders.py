@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from greffe.config import Recipe
 from greffe.errors import MismatchError, RecipeError
+from greffe.output_folder import OutputFolder
 from greffe.progress import notice
-from greffe.run import RECIPE_FILE, RUN_FILE, OutputFolder, RunDirectory
+from greffe.run import RECIPE_FILE, RUN_FILE, RunDirectory
 from greffe.world import World
 
 
-def run_folder(path: str | Path, world: World, *, overwrite: bool, resume: bool) -> OutputFolder:
+def run_folder(
+    path: str | Path,
+    world: World,
+    *,
+    overwrite: bool,
+    resume: bool,
+    sources: Sequence[str | Path] = (),
+) -> OutputFolder:
     """The output folder of a run, the same on every rank and written by the first."""
     folder = OutputFolder(
         path,
-        markers=(RUN_FILE, RECIPE_FILE),
+        markers=(RUN_FILE,),
+        sources=sources,
         overwrite=overwrite,
         resume=resume,
         is_main=world.is_main,

@@ -15,7 +15,8 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.errors import DataError
 from greffe.progress import notice
 
-Examples = str | Path | Sequence[Example] | Sequence[tuple[str, str]]
+Examples = str | Path | Sequence[Example] | Sequence[tuple[str, str | int]]
+"""A table's path, or from Python examples or pairs of (text, label)."""
 VALIDATION_SHARE = 0.2
 
 
@@ -43,7 +44,9 @@ def load_examples(data: Examples, options: ReadOptions) -> list[Example]:
     if isinstance(data, str | Path):
         examples = list(read_examples(data, options))
     else:
-        examples = [item if isinstance(item, Example) else Example(*item) for item in data]
+        examples = [
+            item if isinstance(item, Example) else Example(item[0], str(item[1])) for item in data
+        ]
     if not examples:
         raise DataError(f"{data if isinstance(data, str | Path) else 'data'} holds no example.")
     return examples
@@ -61,10 +64,7 @@ def encode_rows(
             f"{len(cut)} of {len(documents)} texts are longer than the context, {context} tokens: "
             f"training reads their beginning, {share:.1%} of all tokens are not read"
         )
-    return [
-        np.concatenate(([tokenizer.sos], ids[: context - 2], [tokenizer.eos])).astype(np.int64)
-        for ids in documents
-    ]
+    return [tokenizer.wrap(ids[: context - 2]) for ids in documents]
 
 
 def data_hash(examples: Sequence[Example]) -> str:

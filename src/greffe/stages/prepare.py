@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -41,8 +40,10 @@ from greffe.errors import (
     MismatchError,
     RecipeError,
 )
+from greffe.machine import cores
+from greffe.output_folder import OutputFolder
 from greffe.progress import Progress, format_count, notice
-from greffe.run import TOKENIZER_FILE, OutputFolder
+from greffe.run import TOKENIZER_FILE
 from greffe.stages.prepare_state import PrepareState, check_request, read_state, write_state
 
 SHARD_BYTES = 64 << 20  # of text
@@ -94,7 +95,7 @@ def prepare(
         try:
             scan = work.scan()
             used = work.tokenizer(given, spec, scan)
-            work.encode(used, scan, workers or _cores())
+            work.encode(used, scan, workers or cores())
             return work.finish(used, scan)
         except InputError:
             work.forget_if_fruitless()
@@ -141,11 +142,6 @@ def _find_tokenizer(
     if file.suffix == ".model":
         return import_sentencepiece(file, None if dictionary is None else Path(dictionary))
     return Tokenizer.load(file)
-
-
-def _cores() -> int:
-    # the cores this process may use: fewer than the machine has, in a container
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _remove_state(folder: Path) -> None:

@@ -15,7 +15,7 @@ from greffe.data.corpus import PREPARE_FILE, CorpusRequest
 from greffe.data.scan import Scan
 from greffe.data.shards import ShardInfo
 from greffe.errors import CorruptError, MismatchError
-from greffe.run import read_json, write_json
+from greffe.storage import read_json, write_json
 
 
 class PrepareState(Spec):

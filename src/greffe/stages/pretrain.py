@@ -7,23 +7,30 @@ from pathlib import Path
 
 from greffe.checkpoint import check_tokenizer, load_tokenizer, run_weights
 from greffe.config import Recipe
-from greffe.data.corpus import Corpus, is_corpus
+from greffe.data.corpus import CORPUS_FILE, PREPARE_FILE, Corpus
 from greffe.data.sampler import RowSampler
 from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
+from greffe.errors import RecipeError
 from greffe.model.model import Model, build_model
 from greffe.objectives import build_language_objective
 from greffe.progress import notice
 from greffe.recipe_files import load_recipe
-from greffe.run import RECIPE_FILE, RUN_FILE, Manifest, RunDirectory, new_lineage
+from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.stages.fit import finish, fit
-from greffe.stages.folders import check_same_data, check_same_recipe, is_finished, run_folder
+from greffe.stages.folders import (
+    check_same_data,
+    check_same_recipe,
+    is_finished,
+    run_folder,
+)
 from greffe.stages.prepare import prepare
 from greffe.stages.rows import RowSource, look_at_rows
 from greffe.training.loop import set_threads
 from greffe.weights import base_hash, check_same_reading, transfer
 from greffe.world import World
 
+HELD_OUT = 0.01
 CORPUS_FOLDER = "corpus"
 
 
@@ -37,24 +44,30 @@ def pretrain(
     budget: str | None = None,
     seed: int | None = None,
     changes: Sequence[str] = (),
+    vocab: int | None = None,
     tokenizer: str | Path | Tokenizer | None = None,
     dictionary: Path | None = None,
     options: ReadOptions | None = None,
-    valid: float = 0.01,
+    valid: float = HELD_OUT,
     show_tensors: bool = False,
     overwrite: bool = False,
     resume: bool = False,
 ) -> RunDirectory:
     """Grow a base on a prepared corpus, or on raw text that is prepared on the way."""
+    inputs = [corpus] if isinstance(corpus, str | Path) else list(corpus)
+    _check_flags(inputs, parent, vocab, tokenizer, dictionary, options, valid)
+    if vocab is not None:
+        changes = [f"tokenizer.vocab={vocab}", *changes]
     chosen = choose_recipe(recipe, parent, objective, budget, seed, changes)
     world = World.join()
     threads = set_threads(chosen.train.threads)
-    with run_folder(out, world, overwrite=overwrite, resume=resume) as folder:
+    sources = [*inputs, *([parent.path] if parent else [])]
+    with run_folder(out, world, overwrite=overwrite, resume=resume, sources=sources) as folder:
         run = RunDirectory(folder.path)
         if folder.resuming and is_finished(run):
             return run
         text = _open_corpus(
-            corpus,
+            inputs,
             run,
             tokenizer=load_tokenizer(parent) if parent else tokenizer,
             dictionary=dictionary,
@@ -67,15 +80,15 @@ def pretrain(
             check_tokenizer(
                 parent.manifest().lineage.tokenizer, text.tokenizer.fingerprint, str(text.path)
             )
-        vocab = text.tokenizer.size
-        chosen = chosen.with_changes([f"tokenizer.vocab={vocab}"])
+        size = text.tokenizer.size
+        chosen = chosen.with_vocab(size)
         hashes = {"corpus": text.manifest.data_hash}
         if folder.resuming:
             check_same_recipe(run, chosen)
             check_same_data(run, hashes)
 
         task = build_language_objective(chosen.objective, text.tokenizer, tied=chosen.model.tied)
-        model = build_model(chosen.model, vocab, task.heads(), chosen.seed)
+        model = build_model(chosen.model, size, task.heads(), chosen.seed)
         parent_hash = _take_over(model, parent, show_tensors) if parent is not None else None
         if world.is_main and not (run.path / RUN_FILE).exists():
             run.write_recipe(chosen)
@@ -84,9 +97,9 @@ def pretrain(
                 Manifest(
                     kind="language-model",
                     status="training",
-                    vocab=vocab,
+                    vocab=size,
                     heads=task.heads(),
-                    directions=list(task.directions),
+                    directions=list(chosen.objective.directions),
                     lineage=new_lineage(
                         threads=threads,
                         parent=str(parent.path) if parent else None,
@@ -128,6 +141,38 @@ def pretrain(
     return run
 
 
+def _check_flags(
+    inputs: Sequence[str | Path],
+    parent: RunDirectory | None,
+    vocab: int | None,
+    tokenizer: str | Path | Tokenizer | None,
+    dictionary: Path | None,
+    options: ReadOptions | None,
+    valid: float,
+) -> None:
+    """A flag that would have no effect is an error, not a silent wish."""
+    words = {
+        "--vocab": vocab is not None,
+        "--tokenizer": tokenizer is not None,
+        "--dictionary": dictionary is not None,
+    }
+    reading = {
+        "--documents, --encoding or --text-column": options not in (None, ReadOptions()),
+        "--valid": valid != HELD_OUT,
+    }
+    idle = [flag for flag, is_given in words.items() if is_given and parent]
+    if idle:
+        raise RecipeError(
+            f"{', '.join(idle)} cannot be used with --from: the parent's tokenizer is kept."
+        )
+    idle = [flag for flag, is_given in {**words, **reading}.items() if is_given]
+    if idle and is_prepared(inputs):
+        raise RecipeError(
+            f"{', '.join(idle)} cannot be used with a prepared corpus: {inputs[0]} has it all.",
+            hint="give these flags to greffe prepare, or the raw text to greffe pretrain",
+        )
+
+
 def choose_recipe(
     recipe: str | Path | Recipe | None,
     parent: RunDirectory | None,
@@ -146,13 +191,20 @@ def choose_recipe(
     else:
         chosen = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
     flags = [f"objective.kind={objective}"] if objective else []
-    flags += [f"train.budget={budget}"] if budget else []
+    flags += [f"train.budget={budget!r}"] if budget is not None else []
     flags += [f"seed={seed}"] if seed is not None else []
     return chosen.with_changes([*flags, *changes])
 
 
+def is_prepared(inputs: Sequence[str | Path]) -> bool:
+    """Whether the input is a corpus, finished or not, and no text."""
+    folder = Path(inputs[0])
+    markers = (CORPUS_FILE, PREPARE_FILE)
+    return len(inputs) == 1 and any((folder / marker).is_file() for marker in markers)
+
+
 def _open_corpus(
-    corpus: str | Path | Sequence[str | Path],
+    inputs: Sequence[str | Path],
     run: RunDirectory,
     *,
     tokenizer: str | Path | Tokenizer | None,
@@ -163,14 +215,13 @@ def _open_corpus(
     world: World,
 ) -> Corpus:
     """The prepared corpus, or one prepared from raw text inside the run."""
-    inputs = [corpus] if isinstance(corpus, str | Path) else list(corpus)
-    if len(inputs) == 1 and is_corpus(inputs[0]):
-        return Corpus.open(inputs[0])
+    if is_prepared(inputs):
+        text = Corpus.open(inputs[0])
+        if world.is_main:
+            text.verify()
+        return text
     place = run.path / CORPUS_FOLDER
     if world.is_main:
-        # The recipe marks the folder as ours from the first moment: preparing can be resumed too.
-        if not (run.path / RECIPE_FILE).exists():
-            run.write_recipe(recipe)
         prepare(
             inputs,
             place,

@@ -47,9 +47,9 @@ class RowSource:
 
     def training(self, sampler: RowSampler, step: int, parts: int, world: World) -> list[Batch]:
         """This rank's parts of a step: together they are the step's global batch."""
-        rows = sampler.step(step)[world.rank :: world.size]
-        numbers = np.arange(step * sampler.batch, (step + 1) * sampler.batch, dtype=np.int64)
-        numbers = numbers[world.rank :: world.size]
+        rows = world.share(sampler.step(step))
+        first = step * sampler.batch
+        numbers = world.share(np.arange(first, first + sampler.batch, dtype=np.int64))
         chosen = zip(np.array_split(rows, parts), np.array_split(numbers, parts), strict=True)
         return [self.batch(some, names, "corrupt") for some, names in chosen if len(some)]
 

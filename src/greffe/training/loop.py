@@ -18,6 +18,7 @@ from torch import nn
 from greffe.config import TrainSpec
 from greffe.data.batches import Batch
 from greffe.errors import TrainingError
+from greffe.machine import cores
 from greffe.model.model import Model
 from greffe.objectives.objective import Objective
 from greffe.seeding import derive
@@ -130,15 +131,15 @@ def train(
                 f"The loss was not finite in {skipped_in_a_row} steps in a row; the run ends here.",
                 expected="finite losses and gradients",
                 found=f"loss {loss}, gradient norm {norm} at step {clock.step}",
-                hint="the last good weights are saved; go on from them in a new run, --from and "
-                f"a lower rate, for example --set train.lr={spec.lr / 3:.1g}",
+                hint="the last good checkpoint is kept; go on from it in a new run, with --from "
+                f"and a lower rate, for example --set train.lr={spec.lr / 3:.1g}",
             )
 
 
 def set_threads(wanted: int) -> int:
-    """Use `wanted` compute threads, or one a core this process may run on; returns how many."""
-    available = getattr(os, "sched_getaffinity", None)
-    cores = len(available(0)) if available else (os.cpu_count() or 1)
-    threads = wanted or cores
+    """Use `wanted` compute threads, or what OMP_NUM_THREADS says, or this rank's share of cores."""
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    ranks_here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    threads = wanted or (int(told) if told.isdigit() else 0) or max(1, cores() // ranks_here)
     torch.set_num_threads(threads)
     return threads

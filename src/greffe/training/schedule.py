@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from greffe.config import TrainSpec
 from greffe.spans import Span
 
+WARMUP_START = 0.01  # of the highest rate: a first step at zero would be a step lost
+
 
 def lr_factor(spec: TrainSpec, progress: float) -> float:
     """Learning rate at `progress` as a share of the highest."""
     if progress < spec.warmup:
-        return progress / spec.warmup
+        return max(WARMUP_START, progress / spec.warmup)
     rest = min(1.0, (progress - spec.warmup) / (1.0 - spec.warmup))
     match spec.schedule:
         case "constant":

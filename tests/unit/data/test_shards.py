@@ -19,7 +19,7 @@ from greffe.data.shard_writer import ShardWriter
 from greffe.data.shards import ShardInfo, TokenPart, check_shard
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
-from greffe.run import read_json, write_json
+from greffe.storage import read_json, write_json
 
 PAD = 99
 

@@ -81,7 +81,7 @@ def test_tsv_quotes_are_text_unless_they_wrap_the_cell(tmp_path: Path) -> None:
 
 def test_labels_that_are_not_words_are_written_as_they_are(tmp_path: Path) -> None:
     for values, names in (
-        ([1.0, 2.5], ["1.0", "2.5"]),
+        ([1.0, 2.5], ["1", "2.5"]),
         ([True, False], ["True", "False"]),
         ([3, -1], ["3", "-1"]),
     ):

@@ -85,7 +85,6 @@ def test_a_batch_of_one_way_alone_has_one_term(
 def test_weights_are_the_shares(tiny_tokenizer: Tokenizer) -> None:
     objective = HybridObjective(Hybrid(causal_share=0.25), tiny_tokenizer, tied=True)
     assert objective.weights == {"next_token": 0.25, "masked_token": 0.75}
-    assert objective.directions == ("causal", "bidirectional")
 
 
 def test_running_numbers_may_be_large(

@@ -80,9 +80,12 @@ def test_a_finished_run_says_so(run: RunDirectory, capsys: pytest.CaptureFixture
     assert "already finished" in capsys.readouterr().err
 
 
-def test_a_folder_with_a_recipe_alone_can_be_resumed(tmp_path: Path) -> None:
-    RunDirectory(tmp_path).write_recipe(Recipe())
-    with run_folder(tmp_path, World(), overwrite=False, resume=True) as folder:
+def test_a_folder_left_before_its_manifest_can_be_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt), run_folder(path, World(), overwrite=False, resume=False):
+        RunDirectory(path).write_recipe(Recipe())
+        raise KeyboardInterrupt
+    with run_folder(path, World(), overwrite=False, resume=True) as folder:
         assert folder.resuming
 
 

@@ -28,9 +28,10 @@ from greffe.errors import (
     RunError,
     RunExistsError,
 )
-from greffe.run import OutputFolder, read_json
+from greffe.output_folder import OutputFolder
 from greffe.stages import prepare as stage
 from greffe.stages.prepare import prepare
+from greffe.storage import read_json
 
 SMALL = TokenizerSpec(vocab=400)
 WORDS = ["le", "la", "un", "une", "livre", "film", "histoire", "très", "beau", "grand", "été", "où"]
@@ -63,7 +64,7 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage, "SHARD_BYTES", 20_000)
     monkeypatch.setattr(stage, "CHUNK_BYTES", 4_000)
     monkeypatch.setattr(encoding, "CHUNK_BYTES", 4_000)
-    monkeypatch.setattr(stage, "_cores", lambda: 1)  # processes only where a test asks for them
+    monkeypatch.setattr(stage, "cores", lambda: 1)  # processes only where a test asks for them
 
 
 # --- what comes out -----------------------------------------------------------------------------

@@ -1,0 +1,147 @@
+"""The folder that a command writes to: taken by one process; refused, emptied or resumed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from filelock import FileLock, Timeout
+
+from greffe.errors import RunBusyError, RunError, RunExistsError
+
+LOCK_FILE = ".lock"
+UNFINISHED_FILE = ".greffe"
+"""Says that a folder is ours before anything else is in it; goes when the work has its manifest."""
+WRITTEN = (
+    *("run.json", "recipe.toml", "tokenizer.json", "weights.safetensors", "metrics.jsonl"),
+    *("checkpoints", "corpus", "corpus.json", "prepare.json", "scan", "*.tokens", "*.offsets"),
+    *(UNFINISHED_FILE, ".*.tmp"),
+)
+"""Everything that greffe writes into an output folder, and so may remove from it."""
+
+
+class OutputFolder:
+    """A folder that this process alone may write: created, refused, emptied or resumed on entry."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        markers: Sequence[str] = ("run.json",),
+        overwrite: bool = False,
+        resume: bool = False,
+        is_main: bool = True,
+        sources: Sequence[str | Path] = (),
+    ) -> None:
+        self.path = Path(path)
+        self.sources = tuple(Path(source) for source in sources)
+        self.overwrite = overwrite
+        self.resume = resume
+        self.is_main = is_main
+        self.markers = tuple(markers)
+        # Looked up here and not on entry: no rank may see what another one has just written.
+        self.is_ours = self._has(UNFINISHED_FILE, *markers) and bool(self._names())
+        self.resuming = self.is_ours and resume
+
+    def __enter__(self) -> Self:
+        if self.is_main:
+            self._prepare()
+        return self
+
+    def _prepare(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise RunExistsError(
+                f"{self.path} is a file.", expected="a folder", hint="choose another --out"
+            )
+        names = self._names()
+        if names and not self.is_ours:
+            raise RunExistsError(
+                f"{self.path} holds files that greffe did not write.",
+                expected="a new or empty folder",
+                found=", ".join(names[:5]),
+                hint="choose another --out",
+            )
+        self._take_lock()
+        try:
+            if self.is_ours and not self.resuming:
+                self._make_room()
+            (self.path / UNFINISHED_FILE).touch()
+        except BaseException:
+            self._release()
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self.is_main:
+            return
+        is_fruitless = kind is not None and not self._names()
+        if is_fruitless or self._has(*self.markers):
+            (self.path / UNFINISHED_FILE).unlink(missing_ok=True)
+        self._release()
+        if is_fruitless:
+            with suppress(OSError):
+                self.path.rmdir()
+
+    def _has(self, *names: str) -> bool:
+        return any((self.path / name).exists() for name in names)
+
+    def _names(self) -> list[str]:
+        """What the folder holds besides our two marks."""
+        if not self.path.is_dir():
+            return []
+        names = {item.name for item in self.path.iterdir()}
+        return sorted(names - {LOCK_FILE, UNFINISHED_FILE})
+
+    def _release(self) -> None:
+        # Removed while it is still held: nobody can take it in between and lose it again.
+        with suppress(OSError):
+            (self.path / LOCK_FILE).unlink()
+        self._lock.release()
+
+    def _take_lock(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(f"{self.path} cannot be created.", found=str(error)) from None
+        self._lock = FileLock(self.path / LOCK_FILE)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise RunBusyError(
+                f"{self.path} is in use by another process.",
+                hint="wait for it to end, or choose another --out",
+            ) from None
+        except OSError as error:
+            raise RunError(f"{self.path} cannot be written.", found=str(error)) from None
+
+    def _make_room(self) -> None:
+        """Empty the folder if that was asked for, and if nothing in it is needed."""
+        if not self.overwrite:
+            raise RunExistsError(
+                f"{self.path} already holds a run.",
+                expected="a new or empty folder",
+                hint="--resume goes on with it, --overwrite starts anew, or choose another --out",
+            )
+        folder = self.path.resolve()
+        for source in self.sources:
+            if source.exists() and folder in (source.resolve(), *source.resolve().parents):
+                raise RunExistsError(
+                    f"--overwrite would remove {source}, which this command reads.",
+                    expected="an --out that holds none of its own sources",
+                    hint="choose another --out",
+                )
+        for item in self.path.iterdir():
+            if not any(item.match(pattern) for pattern in WRITTEN):
+                continue
+            if item.is_dir() and not item.is_symlink():
+                shutil.rmtree(item)
+            else:
+                item.unlink()
