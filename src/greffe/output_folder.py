@@ -82,11 +82,11 @@ class OutputFolder:
     ) -> None:
         if not self.is_main:
             return
-        is_fruitless = kind is not None and not self._names()
-        if is_fruitless or self._has(*self.markers):
+        is_empty = not self._names()
+        if is_empty or self._has(*self.markers):
             (self.path / UNFINISHED_FILE).unlink(missing_ok=True)
         self._release()
-        if is_fruitless:
+        if is_empty and kind is not None:
             with suppress(OSError):
                 self.path.rmdir()
 

@@ -31,7 +31,7 @@ def test_two_ranks_end_where_one_does(world, tmp_path, objective):
     done = subprocess.run(
         [
             *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"),
-            *("--master-port", "0", "-m", "greffe", "pretrain", str(world.corpus)),
+            *("--standalone", "-m", "greffe", "pretrain", str(world.corpus)),
             *("--recipe", "tiny", "--objective", objective, "--budget", "8steps"),
             *("--out", str(tmp_path / "two"), *changes),
         ],
