@@ -23,7 +23,7 @@ DOCUMENTS = 8_000
 LABELS = 60
 TEST_LABELS = 400
 SEEDS = (1, 2, 3)
-BUDGET = "900steps"
+BUDGET = "1500steps"
 SENTENCES = (
     "Bonjour les amis, voici un roman magnifique.",
     "L'intrigue est insipide et la fin ridicule.",

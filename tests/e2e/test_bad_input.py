@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+import greffe
 from greffe.output_folder import LOCK_FILE
+from greffe.progress import quiet
 
 
 def refuse(outcome, *words: str, code: int = 2) -> None:
@@ -263,3 +265,80 @@ def test_no_compiler_is_one_line_and_no_failure(command, world, tmp_path, monkey
     )
     assert outcome.code == 0, outcome.err
     assert outcome.err.count("without torch.compile") == 1
+
+
+def test_overwrite_never_removes_the_run_that_is_grown_from(command, world, tmp_path):
+    run = tmp_path / "r"
+    shutil.copytree(world.classifier, run)
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    words = ("finetune", "--from", run, "--data", world.train, "--out", run, "--overwrite")
+    refuse(command(*words), "would remove", code=3)
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+
+
+def test_a_typo_leaves_nothing_in_the_way_of_the_corrected_command(command, world, tmp_path):
+    words = ("--recipe", "tiny", "--budget", "2steps", "--vocab", 600, "--out", tmp_path / "r")
+    refuse(command("pretrain", tmp_path / "txet.txt", *words), "txet.txt")
+    assert not (tmp_path / "r").exists()
+    outcome = command("pretrain", world.text, *words)
+    assert outcome.code == 0, outcome.err
+
+
+def test_a_shard_with_a_flipped_byte(command, world, tmp_path):
+    corpus = tmp_path / "c"
+    shutil.copytree(world.corpus, corpus)
+    path = corpus / "train-00000.tokens"
+    data = bytearray(path.read_bytes())
+    data[100] ^= 1
+    path.write_bytes(data)
+    outcome = command("pretrain", corpus, "--recipe", "tiny", "--out", tmp_path / "r")
+    refuse(outcome, "train-00000.tokens", "SHA-256", code=3)
+
+
+def test_flags_without_effect_are_refused(command, world, tmp_path):
+    out = ("--out", tmp_path / "r")
+    refuse(command("pretrain", world.corpus, "--vocab", 900, *out), "--vocab", "prepared corpus")
+    parent = ("--from", world.base, "--tokenizer", world.corpus)
+    refuse(command("pretrain", world.text, *parent, *out), "--tokenizer", "--from")
+    both = ("--from", world.base, "--like", world.base, "--data", world.train)
+    refuse(command("finetune", *both, *out), "--like")
+    refuse(command("show", "lab", "--out", tmp_path / "x.png"), "greffe show mask lab")
+    task = ("--from", world.base, "--data", world.train, "--set", "objective.kind=masked")
+    refuse(command("finetune", *task, *out), "'masked'", "classification")
+
+
+def test_a_budget_without_a_unit(command, world, tmp_path):
+    words = ("pretrain", world.corpus, "--recipe", "tiny", "--budget", "100")
+    refuse(command(*words, "--out", tmp_path / "r"), "'100'", "2000steps")
+
+
+def test_a_vocabulary_too_small_to_train(command, world, tmp_path):
+    refuse(command("prepare", world.text, "--vocab", 100, "--out", tmp_path / "c"), "300", "100")
+
+
+def test_a_language_model_cannot_be_evaluated_on_labels(command, world):
+    refuse(command("evaluate", world.base, "--data", world.valid), "classification head")
+
+
+def test_text_that_looks_like_markup_is_text(command, world):
+    outcome = command("predict", world.classifier, "voir [/i] :smile: [red]ici")
+    assert outcome.code == 0, outcome.err
+    assert "voir [/i] :smile: [red]ici" in outcome.out
+
+
+def test_a_training_that_diverges_ends_with_a_message(command, world, tmp_path):
+    outcome = command(
+        *("finetune", "--from", world.base, "--data", world.train, "--valid", world.valid),
+        *("--set", "train.lr=1e30", "--set", "train.clip=0", "--set", "train.warmup=0"),
+        *("--set", "train.nonfinite_limit=3", "--budget", "9epochs", "--out", tmp_path / "r"),
+    )
+    refuse(outcome, "not finite", "--set train.lr=", code=4)
+
+
+def test_labels_that_are_numbers_in_python(world, tmp_path):
+    pairs = [("un bon livre", 1), ("un mauvais livre", 0)] * 4
+    with quiet():
+        run = greffe.finetune(
+            world.base, data=pairs, valid=pairs, out=tmp_path / "r", budget="1epochs"
+        )
+    assert run.labels == ["0", "1"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from greffe.cli import options as o
+from greffe.errors import InputError
 from greffe.progress import notice
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ def show(
     if target in DRAWINGS:
         _draw(target, recipe, run, out, size)
         return
+    if out is not None or size:
+        raise InputError(
+            f"--out and --size draw the mask or the positions, not {target}.",
+            hint=f"greffe show mask {target} --out mask.png",
+        )
     manifest = run.manifest() if run else None
     from greffe.cli.render import account_table, print_tables, run_tables
     from greffe.model.parameters import account, default_heads
