@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import mean, stdev
+from typing import TypedDict
 
 from greffe.api import Run, finetune, prepare, pretrain
 from greffe.data.tables import read_examples
@@ -31,8 +32,16 @@ SENTENCES = (
 )
 
 
-def demo(out: str | Path) -> str:
-    """Run everything into the folder `out`; returns the verdict in words."""
+class Again(TypedDict, total=False):
+    """What happens to runs that are already there."""
+
+    overwrite: bool
+    resume: bool
+
+
+def demo(out: str | Path, *, overwrite: bool = False) -> str:
+    """Run everything into the folder `out`, or what is left of it; returns the verdict in words."""
+    again: Again = {"overwrite": True} if overwrite else {"resume": True}
     folder = Path(out)
     notice(
         "greffe demo: grow a base on made-up French reviews, graft a classifier onto it, and "
@@ -41,7 +50,7 @@ def demo(out: str | Path) -> str:
     _write_samples(folder)
 
     _say("1. Text to shards")
-    corpus = prepare(folder / "corpus.txt", folder / "corpus", vocab=1_200, resume=True)
+    corpus = prepare(folder / "corpus.txt", folder / "corpus", vocab=1_200, **again)
 
     _say("2. Pretraining: one set of weights, left to right and masked (objective: hybrid)")
     base = pretrain(
@@ -51,7 +60,7 @@ def demo(out: str | Path) -> str:
         objective="hybrid",
         budget=BUDGET,
         changes=["model.width=96", "model.feed_forward=192", "train.batch=32"],
-        resume=True,
+        **again,
     )
     recipe, manifest = base.recipe(), base.manifest()
     counted = account(recipe.model, manifest.vocab, manifest.heads).base
@@ -80,7 +89,7 @@ def demo(out: str | Path) -> str:
                     out=folder / f"{arm.replace(' ', '-')}-{seed}",
                     budget="12epochs",
                     seed=seed,
-                    resume=True,
+                    **again,
                 )
                 scores[arm].append(run.evaluate(test).accuracy)
             notice(f"   seed {seed}, {arm}: {_curve(run)} → test {scores[arm][-1]:.1%}")

@@ -152,8 +152,14 @@ def test_show_tensors_lists_each_one(command, world, tmp_path):
 
 def test_a_finished_run_is_resumed_to_no_effect(command, world):
     before = (world.base / "run.json").read_bytes()
-    words = ("pretrain", world.corpus, "--recipe", "tiny", "--out", world.base, "--resume")
-    outcome = command(*words)
-    assert outcome.code == 0
+    words = (
+        *("pretrain", world.corpus, "--recipe", "tiny", "--objective", "hybrid"),
+        *("--set", "train.threads=1", "--out", world.base, "--resume", "--budget"),
+    )
+    outcome = command(*words, "12steps")
+    assert outcome.code == 0, outcome.err
     assert "already finished" in outcome.err
+    other = command(*words, "99steps")
+    assert other.code == 2
+    assert "train.budget was '12steps', now '99steps'" in other.err
     assert (world.base / "run.json").read_bytes() == before

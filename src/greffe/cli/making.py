@@ -14,11 +14,14 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for the demo's runs.")] = Path(
         "runs/demo"
     ),
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Start anew instead of going on.")
+    ] = False,
 ) -> None:
     """The whole flow on a small text that greffe makes itself, in about two minutes."""
     from greffe.demo import demo as run_demo
 
-    print(run_demo(out))
+    print(run_demo(out, overwrite=overwrite))
 
 
 def prepare(

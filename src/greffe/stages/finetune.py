@@ -82,7 +82,7 @@ def finetune(
     sources = [*given, *([model_of.path] if model_of else [])]
     with run_folder(out, world, overwrite=overwrite, resume=resume, sources=sources) as folder:
         run = RunDirectory(folder.path)
-        if folder.resuming and is_finished(run):
+        if folder.resuming and is_finished(run, chosen):
             return run
         tokenizer = (
             load_tokenizer(model_of)

@@ -35,10 +35,11 @@ def run_folder(
     return folder
 
 
-def is_finished(run: RunDirectory) -> bool:
-    """True, with a word to the user, if there is nothing left to do."""
+def is_finished(run: RunDirectory, recipe: Recipe) -> bool:
+    """True, with a word to the user, if there is nothing left to do; other wishes are an error."""
     if not (run.path / RUN_FILE).exists() or run.manifest().status != "finished":
         return False
+    check_same_recipe(run, recipe.with_vocab(run.recipe().tokenizer.vocab))
     notice(f"{run.path} is already finished: nothing to do")
     return True
 

@@ -64,7 +64,7 @@ def pretrain(
     sources = [*inputs, *([parent.path] if parent else [])]
     with run_folder(out, world, overwrite=overwrite, resume=resume, sources=sources) as folder:
         run = RunDirectory(folder.path)
-        if folder.resuming and is_finished(run):
+        if folder.resuming and is_finished(run, chosen):
             return run
         text = _open_corpus(
             inputs,

@@ -68,15 +68,15 @@ def test_a_run_without_a_manifest_has_nothing_to_compare(tmp_path: Path) -> None
     run.write_recipe(Recipe())
     check_same_recipe(run, Recipe(seed=5))
     check_same_data(run, DATA)
-    assert not is_finished(run)
+    assert not is_finished(run, Recipe())
 
 
 def test_a_finished_run_says_so(run: RunDirectory, capsys: pytest.CaptureFixture[str]) -> None:
-    assert not is_finished(run)
+    assert not is_finished(run, Recipe())
     assert capsys.readouterr().err == ""
     update = {"status": "finished", "weights": "0"}
     run.write_manifest(run.manifest().model_copy(update=update))
-    assert is_finished(run)
+    assert is_finished(run, Recipe())
     assert "already finished" in capsys.readouterr().err
 
 
