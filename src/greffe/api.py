@@ -15,7 +15,7 @@ from greffe.config import Recipe, TokenizerSpec
 from greffe.data.corpus import Corpus
 from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
-from greffe.errors import InputError, RecipeError
+from greffe.errors import RecipeError
 from greffe.evaluation.evaluate import evaluate_classifier
 from greffe.evaluation.metrics import Evaluation
 from greffe.inference.fill import Filling
@@ -24,11 +24,12 @@ from greffe.inference.generate import Choices, generate_text, stream_text
 from greffe.inference.predict import LongTexts, Prediction
 from greffe.inference.predict import predict as predict_labels
 from greffe.model.model import Model
+from greffe.progress import notice
 from greffe.run import RunDirectory
 from greffe.stages import finetune as finetune_stage
 from greffe.stages import prepare as prepare_stage
 from greffe.stages import pretrain as pretrain_stage
-from greffe.stages.labelled import Examples, load_examples
+from greffe.stages.labelled import Examples, data_hash, load_examples
 
 Inputs = str | Path | Sequence[str | Path]
 
@@ -52,10 +53,9 @@ class Run(RunDirectory):
         return self.manifest().labels
 
     def predict(self, texts: Iterable[str], *, long: LongTexts = "windows") -> list[Prediction]:
-        """A label and probabilities for each text."""
-        if isinstance(texts, str):
-            raise InputError("predict takes several texts.", hint="run.predict([text])")
-        return list(self.stream_predictions(texts, long=long))
+        """A label and probabilities for each text; a single text gives a list of one."""
+        several = [texts] if isinstance(texts, str) else texts
+        return list(self.stream_predictions(several, long=long))
 
     def stream_predictions(
         self, texts: Iterable[str], *, long: LongTexts = "windows"
@@ -79,6 +79,8 @@ class Run(RunDirectory):
     ) -> Evaluation:
         """Accuracy and more on labelled texts that the run never saw."""
         examples = load_examples(data, options or ReadOptions())
+        if data_hash(examples) == self.manifest().lineage.data.get("train"):
+            notice("these are the very texts that the run was trained on: expect flattery")
         return evaluate_classifier(
             self.model,
             self.tokenizer,

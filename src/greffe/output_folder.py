@@ -110,7 +110,12 @@ class OutputFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RunError(f"{self.path} cannot be created.", found=str(error)) from None
+            raise RunError(
+                f"{self.path} cannot be created.",
+                expected="a folder that may be written to",
+                found=error.strerror or str(error),
+                hint="choose another --out",
+            ) from None
         self._lock = FileLock(self.path / LOCK_FILE)
         try:
             self._lock.acquire(timeout=0)
@@ -120,7 +125,12 @@ class OutputFolder:
                 hint="wait for it to end, or choose another --out",
             ) from None
         except OSError as error:
-            raise RunError(f"{self.path} cannot be written.", found=str(error)) from None
+            raise RunError(
+                f"{self.path} cannot be written.",
+                expected="a folder that may be written to",
+                found=error.strerror or str(error),
+                hint="choose another --out",
+            ) from None
 
     def _make_room(self) -> None:
         """Empty the folder if that was asked for, and if nothing in it is needed."""

@@ -96,7 +96,7 @@ class Progress:
 
             self.bar = Bar(
                 TextColumn("{task.description}"),
-                BarColumn(bar_width=24),
+                BarColumn(bar_width=24, complete_style="cyan", finished_style="cyan"),
                 TextColumn("{task.fields[status]}"),
                 console=Console(stderr=True),
                 transient=False,

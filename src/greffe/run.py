@@ -95,8 +95,9 @@ class RunDirectory:
         if not run.path.exists():
             raise RunError(
                 f"There is no run at {path}.",
-                expected="a folder written by greffe",
+                expected="a folder that greffe pretrain or finetune wrote",
                 found="nothing",
+                hint="check the spelling of the path",
             )
         if not (run.path / RUN_FILE).exists():
             corpus = (run.path / "corpus.json").exists()

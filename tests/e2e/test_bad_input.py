@@ -342,3 +342,22 @@ def test_labels_that_are_numbers_in_python(world, tmp_path):
             world.base, data=pairs, valid=pairs, out=tmp_path / "r", budget="1epochs"
         )
     assert run.labels == ["0", "1"]
+
+
+def test_columns_taken_for_each_other(command, world, tmp_path):
+    path = tmp_path / "t.csv"
+    rows = (f"un texte parmi d'autres, numéro {n};{n % 2}" for n in range(40))
+    path.write_text("foo,bar\n" + "\n".join(row.replace(";", ",") for row in rows), "utf-8")
+    words = ("finetune", "--from", world.base, "--data", path, "--valid", path)
+    outcome = command(*words, "--out", tmp_path / "r")
+    assert outcome.code == 2
+    assert "Traceback" not in outcome.err
+    path.write_text("foo,bar\n" + "\n".join(f"un texte {n},{n % 2}" for n in range(40)), "utf-8")
+    refuse(command(*words, "--out", tmp_path / "r"), "different labels", "--label-column")
+    named = ("--text-column", "foo", "--label-column", "bar", "--budget", "1epochs")
+    assert command(*words, *named, "--out", tmp_path / "r").code == 0
+
+
+def test_evaluating_on_the_training_texts_is_noticed(command, world):
+    assert "trained on" in command("evaluate", world.classifier, "--data", world.train).err
+    assert "trained on" not in command("evaluate", world.classifier, "--data", world.valid).err

@@ -65,7 +65,7 @@ def predict(
     """Label and probabilities for texts, a file, or standard input."""
     from greffe import api
     from greffe.data.tables import read_texts
-    from greffe.errors import InputError
+    from greffe.errors import InputError, InterruptedRunError
 
     if texts and input_:
         raise InputError("Texts and --input at once cannot be.", hint="give one of them")
@@ -83,7 +83,10 @@ def predict(
     if not texts:
         predictions = _watched(predictions)
     predictions = _with_cut_notice(predictions, classifier.model.spec.context)
-    _print_predictions(predictions, shown, format_, classifier.labels)
+    try:
+        _print_predictions(predictions, shown, format_, classifier.labels)
+    except KeyboardInterrupt:
+        raise InterruptedRunError("Stopped; what was printed so far is complete.") from None
 
 
 def generate(
@@ -181,14 +184,15 @@ def _print_predictions(
         writer.writerow(["label", "score", *labels])
     for prediction in predictions:
         shown.clear()  # a stream keeps no texts
+        # Each row leaves at once: what was predicted is not lost if the rest is stopped.
         if format_ is Format.csv:
-            writer.writerow(
-                [prediction.label, prediction.score, *prediction.probabilities.values()]
-            )
+            shares = prediction.probabilities.values()
+            writer.writerow([prediction.label, prediction.score, *shares])
+            sys.stdout.flush()
         else:
             row = {
                 "label": prediction.label,
                 "score": prediction.score,
                 "probabilities": prediction.probabilities,
             }
-            print(json.dumps(row, ensure_ascii=False))
+            print(json.dumps(row, ensure_ascii=False), flush=True)

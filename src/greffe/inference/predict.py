@@ -22,7 +22,7 @@ from greffe.inference.forward import device_of, reading, require_head
 from greffe.model.model import Model
 
 LongTexts = Literal["windows", "cut"]
-BLOCK_TEXTS = 2048
+BLOCK_TEXTS = 512
 BATCH_TOKENS = 8192
 PADDING_SHARE = 0.05
 

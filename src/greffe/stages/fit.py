@@ -146,6 +146,8 @@ def fit(
         world.barrier()
         path = best_path(run.checkpoints_path, state.best_step)
         load_exact(model, load_tensors(path, state.best_hash), str(path))
+        figures = ", ".join(f"{name} {value:.4g}" for name, value in state.best_evaluation.items())
+        notice(f"{what}: the best weights are kept, those of step {state.best_step}: {figures}")
     return state
 
 

@@ -59,7 +59,8 @@ def check_same_recipe(run: RunDirectory, recipe: Recipe) -> None:
             f"{run.path} was begun with another recipe and cannot be resumed with this one.",
             expected=f"the choices in {run.path / RECIPE_FILE}",
             found="; ".join(changed[:5]) + (", and more" if len(changed) > 5 else ""),
-            hint="resume with the same flags, or start anew with --overwrite",
+            hint="resume with the same flags, start anew with --overwrite, or go on from it "
+            f"in a new run with --from {run.path}",
         )
 
 

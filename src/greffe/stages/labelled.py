@@ -18,6 +18,7 @@ from greffe.progress import notice
 Examples = str | Path | Sequence[Example] | Sequence[tuple[str, str | int]]
 """A table's path, or from Python examples or pairs of (text, label)."""
 VALIDATION_SHARE = 0.2
+FEW_CLASSES = 10
 
 
 def load_parts(
@@ -33,7 +34,8 @@ def load_parts(
         raise DataError(
             "There are too few labelled texts to hold some out.",
             expected="at least two texts of some class, or --valid FILE",
-            found=f"{len(examples)} texts",
+            found=f"{len(examples)} texts, each with a label of its own",
+            hint="if the columns were mistaken: --text-column NAME --label-column NAME",
         )
     notice(f"no --valid given: {len(valid_part)} of {len(examples)} texts held out, by class")
     return train_part, valid_part
@@ -50,6 +52,18 @@ def load_examples(data: Examples, options: ReadOptions) -> list[Example]:
     if not examples:
         raise DataError(f"{data if isinstance(data, str | Path) else 'data'} holds no example.")
     return examples
+
+
+def check_classes(labels: Sequence[str], examples: Sequence[Example]) -> None:
+    """Classes are few: a label of its own for most texts means that the columns were mistaken."""
+    if len(labels) > max(FEW_CLASSES, len(examples) // 2):
+        shown = examples[0]
+        raise DataError(
+            f"{len(examples)} texts have {len(labels)} different labels.",
+            expected="several texts a label",
+            found=f"label {shown.label[:40]!r} for the text {shown.text[:40]!r}, and so on",
+            hint="name the columns: --text-column NAME --label-column NAME",
+        )
 
 
 def encode_rows(

@@ -87,7 +87,8 @@ def look_at_rows(
         metrics[f"{prefix}perplexity"] = math.exp(min(means[name], 700.0))
         metrics[f"{prefix}bits_per_byte"] = sums[name] / math.log(2) / max(size, 1)
     words = [f"validation loss {loss:.3f}"]
-    words += [
-        f"{name.replace('_', ' ')} {value:.4g}" for name, value in metrics.items() if name != "loss"
-    ]
+    for name in sizes:
+        prefix = f"{name}_" if len(sizes) > 1 else ""
+        perplexity, bits = metrics[f"{prefix}perplexity"], metrics[f"{prefix}bits_per_byte"]
+        words.append(f"{prefix.replace('_', ' ')}perplexity {perplexity:.4g}, {bits:.3f} bits/byte")
     return Looked(score=-loss, metrics=metrics, line=" · ".join(words))
