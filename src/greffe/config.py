@@ -5,7 +5,6 @@ Knows nothing of torch, data or runs. The sentence under each field is its help 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
@@ -13,6 +12,7 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from greffe.errors import RecipeError
+from greffe.recipe_changes import apply_changes
 from greffe.recipe_errors import explain
 from greffe.spans import Span
 
@@ -288,10 +288,7 @@ class Recipe(Spec):
     def with_changes(self, changes: Iterable[str]) -> Recipe:
         """A copy with `a.b=value` assignments applied; values are TOML, or plain words."""
         tree = self.model_dump(mode="json")
-        pairs = [_read_change(change) for change in changes]
-        # Kinds first: the keys that belong to a kind can then be given in any order.
-        for path, value in sorted(pairs, key=lambda pair: pair[0][-1] != "kind"):
-            _assign(tree, path, value)
+        apply_changes(tree, changes, _COMPONENTS)
         return recipe_from_dict(tree, "recipe")
 
     def with_vocab(self, size: int) -> Recipe:
@@ -354,36 +351,3 @@ def recipe_from_dict(tree: Mapping[str, Any], source: str) -> Recipe:
         return Recipe.model_validate(tree)
     except ValidationError as error:
         raise explain(error, source, Recipe) from None
-
-
-def _read_change(change: str) -> tuple[list[str], Any]:
-    """`a.b=value` as path and value."""
-    key, equals, raw = change.partition("=")
-    if not equals or not key.strip():
-        raise RecipeError(
-            f"--set {change!r} cannot be read.",
-            expected="section.key=value",
-            hint="for example --set train.lr=3e-4",
-        )
-    try:
-        value = tomllib.loads(f"value = {raw.strip()}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = raw.strip()
-    return key.strip().split("."), value
-
-
-def _assign(tree: dict[str, Any], path: list[str], value: Any) -> None:
-    *parents, last = path
-    place = tree
-    for parent in parents:
-        child = place.get(parent)
-        if not isinstance(child, dict):
-            place[parent] = child = {}
-        place = child
-    if last == "kind" and (union := _COMPONENTS.get(".".join(parents))):
-        # A component of another kind keeps the choices that both kinds know.
-        members = {member.model_fields["kind"].default: member for member in union}
-        known = members[value].model_fields if value in members else {}
-        for name in [name for name in place if name not in known]:
-            del place[name]
-    place[last] = value

@@ -58,7 +58,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows another
     try:
-        app()
+        app(prog_name="greffe")
     except GreffeError as error:
         _fail(str(error), error.exit_code)
     except OSError as error:
