@@ -110,12 +110,7 @@ class OutputFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RunError(
-                f"{self.path} cannot be created.",
-                expected="a folder that may be written to",
-                found=error.strerror or str(error),
-                hint="choose another --out",
-            ) from None
+            raise self._unusable("created", error) from None
         self._lock = FileLock(self.path / LOCK_FILE)
         try:
             self._lock.acquire(timeout=0)
@@ -125,12 +120,15 @@ class OutputFolder:
                 hint="wait for it to end, or choose another --out",
             ) from None
         except OSError as error:
-            raise RunError(
-                f"{self.path} cannot be written.",
-                expected="a folder that may be written to",
-                found=error.strerror or str(error),
-                hint="choose another --out",
-            ) from None
+            raise self._unusable("written", error) from None
+
+    def _unusable(self, how: str, error: OSError) -> RunError:
+        return RunError(
+            f"{self.path} cannot be {how}.",
+            expected="a folder that may be written to",
+            found=error.strerror or str(error),
+            hint="choose another --out",
+        )
 
     def _make_room(self) -> None:
         """Empty the folder if that was asked for, and if nothing in it is needed."""

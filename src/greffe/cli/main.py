@@ -72,9 +72,10 @@ def main() -> None:
                 "  next:     a smaller train.batch or model, or --set train.accumulation=4",
                 2,
             )
-        if not _is_main_rank():
-            _fail(f"rank {os.environ['RANK']} ends: {error}", 1)
-        raise
+        if _is_main_rank():
+            raise
+        print(f"rank {os.environ['RANK']} ends: {error}", file=sys.stderr)
+        sys.exit(1)
 
 
 def _is_main_rank() -> bool:
@@ -82,6 +83,7 @@ def _is_main_rank() -> bool:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    if _is_main_rank() or message.startswith("rank "):
+    """Say what is wrong, once: every rank finds the same mistake."""
+    if _is_main_rank():
         print(f"error: {message}", file=sys.stderr)
     sys.exit(code)
