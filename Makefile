@@ -7,12 +7,18 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PATHS  := src tests
 
+# The benchmarks have an environment of their own, with what greffe is compared with.
+BENCH       := .venv-bench
+BENCH_STAMP := $(BENCH)/.installed
+ROUNDS      ?= 5
+ARGS        ?=
+
 # One compute thread a test process: two processes with two threads each would fight for the cores.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo test test-fast pytest-fast pytest-slow lint types layers format clean
+.PHONY: help venv demo test test-fast pytest-fast pytest-slow lint types layers format bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +60,16 @@ layers: $(STAMP) ## who may import whom
 format: $(STAMP) ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix $(PATHS)
 	$(BIN)/ruff format $(PATHS)
+
+bench: $(BENCH_STAMP) ## greffe beside other tools, about 12 minutes; ROUNDS=5, ARGS="--only lab"
+	$(BENCH)/bin/python -m benchmarks --rounds $(ROUNDS) $(ARGS)
+
+$(BENCH_STAMP): pyproject.toml constraints.txt benchmarks/requirements.txt
+	@test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
+	@echo "installing greffe and what it is compared with into $(BENCH)"
+	@$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	  -r benchmarks/requirements.txt -e .
+	@touch $@
 
 clean: ## remove the environment, caches and builds; runs/ stays
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

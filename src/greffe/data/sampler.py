@@ -16,7 +16,7 @@ from greffe.seeding import derive, rng
 
 Indices = npt.NDArray[np.int64]
 ROUNDS = 4
-WINDOW_BATCHES = 16
+WINDOW_BATCHES = 32
 
 
 def permuted(positions: Indices, total: int, key: int) -> Indices:
@@ -73,7 +73,10 @@ class RowSampler:
 
 @dataclass(frozen=True)
 class ExampleSampler:
-    """Labelled examples: an epoch is a partition into batches of texts of like length."""
+    """Labelled examples: an epoch is a partition into batches of texts of like length.
+
+    A batch of short texts holds more of them, one of long texts fewer: `batch` is the mean.
+    """
 
     seed: int
     lengths: tuple[int, ...]
@@ -81,7 +84,7 @@ class ExampleSampler:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Batches an epoch; the last may be smaller."""
+        """Batches an epoch, the same in each."""
         return -(-len(self.lengths) // self.batch)
 
     def epoch(self, epoch: int) -> list[Indices]:
@@ -89,18 +92,30 @@ class ExampleSampler:
         source = rng(self.seed, "examples", epoch)
         order = source.permutation(len(self.lengths)).astype(np.int64)
         lengths = np.asarray(self.lengths, dtype=np.int64)
+        # Every text counts as one of mean length beside its own: tokens alone would put so many
+        # short ones into a batch that each of them hardly weighed.
+        costs = lengths + lengths.mean()
         window = self.batch * WINDOW_BATCHES
         batches: list[Indices] = []
         for start in range(0, len(order), window):
             part = order[start : start + window]
             part = part[np.argsort(lengths[part], kind="stable")]
-            batches += [part[i : i + self.batch] for i in range(0, len(part), self.batch)]
+            batches += np.split(part, _equal_cuts(costs[part], -(-len(part) // self.batch)))
         return [batches[place] for place in source.permutation(len(batches))]
 
     def step(self, step: int) -> Indices:
         """Example numbers of the batch at `step` (0-based)."""
         epoch, place = divmod(step, self.steps_per_epoch)
         return _plan(self, epoch)[place]
+
+
+def _equal_cuts(costs: npt.NDArray[np.float64], parts: int) -> Indices:
+    """Where to cut so that all parts cost about the same and none is empty; [parts - 1]."""
+    total = np.cumsum(costs)
+    wanted = np.searchsorted(total, total[-1] * np.arange(1, parts) / parts)
+    least = np.arange(1, parts)
+    cuts = np.maximum.accumulate(wanted - least) + least
+    return np.clip(cuts, least, len(costs) - parts + least)
 
 
 @lru_cache(maxsize=1)

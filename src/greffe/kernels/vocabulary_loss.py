@@ -1,12 +1,25 @@
 """Cross-entropy over a large vocabulary without ever holding all logits. Knows tensors alone.
 
-Rows are taken in chunks; each chunk's logits live in one buffer in which they become, in place,
-exponentials, probabilities and the gradient. Loss and gradients come out of the same pass, so the
-logits are computed once and memory does not grow with the number of rows. The result is exact.
+Rows are taken in chunks; a chunk's logits live in one buffer in which they become exponentials and
+then the gradient. Loss and gradients come out of the same pass over three matrix products, and the
+result is exact: memory does not grow with the number of rows, and nothing is sampled.
+
+Everything that is not a matrix product costs time on a CPU, so the products carry it. The weight
+gets a column for the bias and a column of ones, the features a one and minus a shift:
+
+    [weight, bias, 1] @ [features, 1, -shift]ᵀ  =  logits - shift        exponentials, in place
+    [weight, bias, 1]ᵀ @ exponentials           =  mean weight, and each row's sum
+    gradient @ [features, 1] / sums             =  gradient of weight and bias
+
+The shift is the target's own logit. A row then sums to exp(cross-entropy), never below one, and no
+search for a maximum is needed; rows so badly predicted that this overflows are done again with it.
+Logits stand as [vocabulary, rows]: measured, their three products run a tenth faster than as
+[rows, vocabulary], if all sizes are multiples of a vector register. Padding is never seen outside.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +28,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 IGNORED = -100
-CHUNK_BYTES = 24 * 2**20
+CHUNK_BYTES = 256 * 2**20  # of logits: smaller chunks read the weight more often than they save
+VOCAB_MULTIPLE = 64
+OTHER_MULTIPLE = 16
+LARGEST_SUM = 1e25  # of a row's exponentials: what is multiplied by them stays far from overflow
+NOWHERE = -1e4  # logit of a padding token: its exponential is zero
 
 
 def vocabulary_loss(features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
@@ -34,10 +51,15 @@ def vocabulary_loss(features: Tensor, weight: Tensor, bias: Tensor, targets: Ten
 def vocabulary_nll(features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
     """Cross-entropy of each row [N], zero where the target is -100; without gradients."""
     counted = targets.ne(IGNORED).nonzero().squeeze(1)
-    features, chosen = features[counted], targets[counted]
+    problem = _Problem(features[counted], weight, bias, targets[counted])
     nll = features.new_zeros(targets.shape)
-    for rows, logits in _chunks(features, weight, bias):
-        nll[counted[rows]], _ = _exponentiate(logits, chosen[rows])
+    for chunk in problem.chunks():
+        chunk.exponentiate()
+        sums = chunk.exponentials.sum(dim=0)
+        if not _are_safe(sums):
+            chunk.exponentiate_by_maximum()
+            sums = chunk.exponentials.sum(dim=0)
+        nll[counted[chunk.rows]] = chunk.nll(sums)
     return nll
 
 
@@ -46,50 +68,152 @@ class _VocabularyLoss(torch.autograd.Function):
     def forward(
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor
     ) -> Tensor:
-        needs_features, needs_weight, needs_bias, _ = ctx.needs_input_grad
-        features_gradient = torch.zeros_like(features) if needs_features else None
-        weight_gradient = torch.zeros_like(weight) if needs_weight else None
-        bias_gradient = torch.zeros_like(bias) if needs_bias else None
+        needs_features, ctx.needs_weight, ctx.needs_bias, _ = ctx.needs_input_grad
         counted = targets.ne(IGNORED).nonzero().squeeze(1)
-        features, targets = features[counted], targets[counted]
+        problem = _Problem(features[counted], weight, bias, targets[counted])
+        features_gradient = torch.zeros_like(features) if needs_features else None
+        needs_table = ctx.needs_weight or ctx.needs_bias
+        table_gradient = torch.empty_like(problem.table) if needs_table else None
         loss = features.new_zeros(())
-        for rows, logits in _chunks(features, weight, bias):
-            nll, totals = _exponentiate(logits, targets[rows])
-            loss += nll.sum()
-            # d loss / d logits = probabilities - one at the target, [chunk, V] in the same buffer.
-            logits.div_(totals)
-            logits[torch.arange(len(logits), device=logits.device), targets[rows]] -= 1
+        for chunk in problem.chunks():
+            chunk.exponentiate()
+            mixed = problem.used_table.t() @ chunk.exponentials  # [width + 2, chunk]
+            if not _are_safe(mixed[problem.ones]):
+                chunk.exponentiate_by_maximum()
+                mixed = problem.used_table.t() @ chunk.exponentials
+            sums = mixed[problem.ones]
+            loss += chunk.nll(sums).sum()
             if features_gradient is not None:
-                features_gradient[counted[rows]] = logits @ weight
-            if weight_gradient is not None:
-                weight_gradient.addmm_(logits.t(), features[rows])
-            if bias_gradient is not None:
-                bias_gradient += logits.sum(dim=0)
-        ctx.save_for_backward(features_gradient, weight_gradient, bias_gradient)
+                features_gradient[counted[chunk.rows]] = chunk.features_gradient(mixed, sums)
+            if table_gradient is not None:
+                # What the first product finds in fresh memory does not count.
+                beta = 0.0 if chunk.rows.start == 0 else 1.0
+                table_gradient.addmm_(chunk.logits_gradient(sums), chunk.scaled(sums), beta=beta)
+        if table_gradient is not None and not len(counted):
+            table_gradient.zero_()
+        ctx.weight_shape = weight.shape
+        ctx.save_for_backward(features_gradient, table_gradient)
         return loss
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, outer: Tensor) -> tuple[Tensor | None, ...]:
-        scaled = (None if part is None else part * outer for part in ctx.saved_tensors)
-        return (*scaled, None)
+        features_gradient, table_gradient = ctx.saved_tensors
+        vocab, width = ctx.weight_shape
+        return (
+            None if features_gradient is None else features_gradient * outer,
+            table_gradient[:vocab, :width] * outer if ctx.needs_weight else None,
+            table_gradient[:vocab, width] * outer if ctx.needs_bias else None,
+            None,
+        )
 
 
-def _chunks(features: Tensor, weight: Tensor, bias: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """Slices of rows with their logits [chunk, V]; every chunk overwrites the one before."""
-    vocab = weight.shape[0]
-    size = max(1, min(len(features), CHUNK_BYTES // (vocab * features.element_size())))
-    buffer = features.new_empty(size, vocab)
-    for start in range(0, len(features), size):
-        rows = slice(start, min(start + size, len(features)))
-        logits = buffer[: rows.stop - rows.start]
-        torch.addmm(bias, features[rows], weight.t(), out=logits)
-        yield rows, logits
+class _Problem:
+    """Weight and features with their extra columns; the rows are those that count."""
+
+    def __init__(self, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> None:
+        vocab, width = weight.shape
+        self.width = width
+        self.ones = width + 1
+        self.targets = targets
+        padded_vocab = _padded(vocab, VOCAB_MULTIPLE)
+        padded_width = _padded(width + 2, OTHER_MULTIPLE)
+        self.table = _scratch("table", padded_vocab, padded_width, features)
+        self.table[:vocab, :width] = weight
+        self.table[:vocab, width] = bias
+        self.table[vocab:, :width] = 0.0
+        self.table[vocab:, width] = NOWHERE
+        self.table[:, self.ones] = 1.0
+        self.table[:, self.ones + 1 :] = 0.0
+        # Padding aligns the rows; only the gradient's product, which is as wide, runs over it.
+        self.used_table = self.table[:, : self.ones + 1]
+        self.target_weights = weight[targets]
+        self.target_logits = (features * self.target_weights).sum(dim=1) + bias[targets]
+        self.features = features.new_zeros(_padded(len(features), OTHER_MULTIPLE), padded_width)
+        some = self.features[: len(features)]
+        some[:, :width] = features
+        some[:, width] = 1.0
+        some[:, self.ones] = -self.target_logits
+
+    def chunks(self) -> Iterator[_Chunk]:
+        """Slices of rows, as equal as can be; each overwrites the logits of the one before."""
+        if not len(self.targets):
+            return
+        count, vocab = len(self.features), len(self.table)
+        most = max(1, CHUNK_BYTES // (vocab * self.table.element_size()))
+        size = _padded(-(-count // -(-count // most)), OTHER_MULTIPLE)
+        for start in range(0, count, size):
+            stop = min(start + size, count)
+            logits = _scratch("logits", vocab, stop - start, self.table)
+            rows = slice(start, min(stop, len(self.targets)))
+            yield _Chunk(self, rows, self.features[start:stop], logits)
 
 
-def _exponentiate(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits [n, V] become exponentials in place; cross-entropies [n] and row sums [n, 1]."""
-    logits.sub_(logits.amax(dim=1, keepdim=True))
-    chosen = logits.gather(1, targets[:, None])
-    totals = logits.exp_().sum(dim=1, keepdim=True)
-    return (totals.log() - chosen).squeeze(1), totals
+class _Chunk:
+    """Some rows of a problem with the buffer [V, padded rows] of their logits."""
+
+    def __init__(self, problem: _Problem, rows: slice, features: Tensor, buffer: Tensor) -> None:
+        self.problem = problem
+        self.rows = rows
+        self.count = rows.stop - rows.start
+        self.features = features
+        self.exponentials = buffer
+
+    def exponentiate(self) -> None:
+        """exp(logits - the target's logit)."""
+        self._multiply().exp_()
+
+    def exponentiate_by_maximum(self) -> None:
+        """exp(logits - the largest), for rows that the target's logit would make overflow."""
+        self.features[:, self.problem.ones] = 0.0
+        largest = self._multiply().amax(dim=0)
+        self.features[:, self.problem.ones] = -largest
+        self.exponentials.sub_(largest).exp_()
+
+    def _multiply(self) -> Tensor:
+        used = self.features[:, : self.problem.ones + 1]
+        return torch.mm(self.problem.used_table, used.t(), out=self.exponentials)
+
+    def nll(self, sums: Tensor) -> Tensor:
+        """Cross-entropies [count] from the sums of the exponentials."""
+        shift = -self.features[: self.count, self.problem.ones]
+        nll = sums[: self.count].log() + (shift - self.problem.target_logits[self.rows])
+        # Rounding may put a perfect prediction a hair below zero. (NaN stays what it is.)
+        return nll.clamp(min=0.0)
+
+    def features_gradient(self, mixed: Tensor, sums: Tensor) -> Tensor:
+        """Mean weight under the prediction - the target's weight, [count, width]."""
+        mean = (mixed[: self.problem.width] / sums).t()[: self.count]
+        return mean - self.problem.target_weights[self.rows]
+
+    def logits_gradient(self, sums: Tensor) -> Tensor:
+        """(Probabilities - one at the target) · sums, in the same buffer."""
+        targets = self.problem.targets[self.rows]
+        columns = torch.arange(self.count, device=targets.device)
+        self.exponentials[targets, columns] -= sums[: self.count]
+        return self.exponentials
+
+    def scaled(self, sums: Tensor) -> Tensor:
+        """[features, 1] / sums: what turns the product with `logits_gradient` into a gradient."""
+        return self.features / sums[:, None]
+
+
+def _are_safe(sums: Tensor) -> bool:
+    return bool(sums.max() < LARGEST_SUM)
+
+
+def _padded(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
+
+
+_scratches = threading.local()
+
+
+def _scratch(name: str, rows: int, columns: int, like: Tensor) -> Tensor:
+    """Memory kept from call to call: fresh pages of this size cost as much as filling them."""
+    kept: Tensor | None = getattr(_scratches, name, None)
+    size = rows * columns
+    if kept is None or kept.dtype != like.dtype or kept.device != like.device or len(kept) < size:
+        kept = like.new_empty(size)
+        setattr(_scratches, name, kept)
+    return kept[:size].view(rows, columns)

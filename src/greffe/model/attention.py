@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from greffe.kernels.wide_linear import wide_linear
 from greffe.model.positions import PositionScheme
 
 
@@ -156,7 +157,9 @@ class Attention(nn.Module):
     ) -> Tensor:
         """New token vectors [B, T, width] from x [B, T, width] at positions [B or 1, T]."""
         rows, count, width = x.shape
-        split = self.qkv(x).view(rows, count, 3, self.heads, width // self.heads)
+        split = wide_linear(x, self.qkv.weight, self.qkv.bias).view(
+            rows, count, 3, self.heads, width // self.heads
+        )
         q, k, v = split.permute(2, 0, 3, 1, 4)  # each [B, heads, T, head width]
         q, k = position.rotate(q, k, positions)
         if cache is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from greffe.config import ModelSpec
+from greffe.kernels.wide_linear import wide_linear
 from greffe.model.attention import Attention, AttentionMask, LayerCache
 from greffe.model.positions import PositionScheme
 
@@ -25,7 +26,8 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, T, width] → [B, T, width]."""
-        result: Tensor = self.contract(self.activation(self.expand(x)))
+        wider = wide_linear(x, self.expand.weight, self.expand.bias)
+        result: Tensor = self.contract(self.activation(wider))
         return result
 
 

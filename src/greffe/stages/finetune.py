@@ -34,7 +34,7 @@ from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.stages.fit import Looked, finish, fit
 from greffe.stages.folders import check_same_data, check_same_recipe, is_finished, run_folder
 from greffe.stages.labelled import Examples, check_classes, data_hash, encode_rows, load_parts
-from greffe.training.loop import set_threads
+from greffe.training.compute import set_up_compute
 from greffe.weights import base_hash, check_same_reading, transfer
 from greffe.world import World
 
@@ -72,7 +72,7 @@ def finetune(
             hint="greffe pretrain --from RUN goes on with another language objective",
         )
     world = World.join()
-    threads = set_threads(chosen.train.threads)
+    threads = set_up_compute(chosen.train.threads)
     train_part, valid_part = load_parts(data, valid, options or ReadOptions(), chosen.seed)
     labels = label_order(example.label for example in train_part)
     check_classes(labels, train_part)

@@ -26,7 +26,7 @@ from greffe.stages.folders import (
 )
 from greffe.stages.prepare import prepare
 from greffe.stages.rows import RowSource, look_at_rows
-from greffe.training.loop import set_threads
+from greffe.training.compute import set_up_compute
 from greffe.weights import base_hash, check_same_reading, transfer
 from greffe.world import World
 
@@ -60,7 +60,7 @@ def pretrain(
         changes = [f"tokenizer.vocab={vocab}", *changes]
     chosen = choose_recipe(recipe, parent, objective, budget, seed, changes)
     world = World.join()
-    threads = set_threads(chosen.train.threads)
+    threads = set_up_compute(chosen.train.threads)
     sources = [*inputs, *([parent.path] if parent else [])]
     with run_folder(out, world, overwrite=overwrite, resume=resume, sources=sources) as folder:
         run = RunDirectory(folder.path)

@@ -7,21 +7,19 @@ is a function of the seed and the step, so a loop started at step k does what th
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from torch import nn
 
 from greffe.config import TrainSpec
 from greffe.data.batches import Batch
 from greffe.errors import TrainingError
-from greffe.machine import cores
 from greffe.model.model import Model
 from greffe.objectives.objective import Objective
 from greffe.seeding import derive
+from greffe.training.gradients import Gradients
 from greffe.training.optim import freeze_below, lowest_moving_level, set_rates
 from greffe.training.schedule import Budget, Clock, lr_factor
 from greffe.world import World
@@ -60,7 +58,7 @@ def train(
     """Steps until the budget is used up; `batches(step)` gives this rank's parts of a step."""
     clock = start
     layers = model.spec.layers
-    parameters = list(model.parameters())
+    gradients = Gradients(list(model.parameters()), world)
     mark = time.perf_counter()
     while not budget.is_over(clock):
         model.train()
@@ -79,7 +77,7 @@ def train(
         )
         count_of = dict(zip(names, (max(count, 1e-9) for count in counts), strict=True))
 
-        optimizer.zero_grad(set_to_none=True)
+        gradients.clear()
         sums = dict.fromkeys(names, 0.0)
         for number, part in enumerate(parts):
             torch.manual_seed(derive(seed, "dropout", clock.step, world.rank, number))
@@ -89,7 +87,7 @@ def train(
                 total = total + value * (objective.weights[name] / count_of[name])
             if total.requires_grad:
                 total.backward()  # type: ignore[no-untyped-call]
-        world.sum_gradients(parameters)
+        gradients.gather()
 
         # One exchange decides for all ranks: how the step went, whether to stop, how late it is.
         now = time.perf_counter()
@@ -101,7 +99,7 @@ def train(
             name: value / count_of[name] for name, value in zip(names, global_sums, strict=True)
         }
         loss = sum(objective.weights[name] * value for name, value in terms.items())
-        norm = float(nn.utils.clip_grad_norm_(parameters, spec.clip or math.inf))
+        norm = gradients.clip(spec.clip)
         is_finite = math.isfinite(loss) and math.isfinite(norm)
         if is_finite:
             optimizer.step()
@@ -134,12 +132,3 @@ def train(
                 hint="the last good checkpoint is kept; go on from it in a new run, with --from "
                 f"and a lower rate, for example --set train.lr={spec.lr / 3:.1g}",
             )
-
-
-def set_threads(wanted: int) -> int:
-    """Use `wanted` compute threads, or what OMP_NUM_THREADS says, or this rank's share of cores."""
-    told = os.environ.get("OMP_NUM_THREADS", "")
-    ranks_here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    threads = wanted or (int(told) if told.isdigit() else 0) or max(1, cores() // ranks_here)
-    torch.set_num_threads(threads)
-    return threads

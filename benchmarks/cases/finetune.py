@@ -1,0 +1,143 @@
+"""Fine-tuning a classifier on 1,600 made-up reviews of very different lengths, batches of 16.
+
+greffe's sampler and loop as its stage builds them, beside Trainer with a BERT of the same shape:
+once as it comes, each batch padded to its longest text, and once with its length-grouped sampling.
+
+A whole epoch of everyone would take minutes a round. So each round trains on another fifth of the
+reviews, drawn so that every fifth has the whole's spread of lengths; the time is that of one pass
+over the fifth, times five.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from benchmarks.arithmetic import reading, recorded_shapes
+from benchmarks.cases import GREFFE, TRAINER, TRAINER_GROUPED
+from benchmarks.cases.masked import small_recipe
+from benchmarks.greffe_loop import start_greffe, steps
+from benchmarks.made_up import Reviews, reviews, tokenizer_of
+from benchmarks.settings import Settings
+from benchmarks.timing import Contender, Piece, Sample, Stopwatch
+from greffe.config import Classification, ClassificationHead, Recipe
+from greffe.data.batches import Batch
+from greffe.data.sampler import ExampleSampler
+from greffe.data.tokenizer import Tokenizer
+from greffe.model.model import build_model
+from greffe.objectives.classification import ClassificationObjective
+from greffe.stages.finetune import choose_direction, choose_pooler, finetune_recipe
+from greffe.training.optim import build_optimizer
+from greffe.training.schedule import Budget
+
+TEXTS = 1600
+QUICK_TEXTS = 160
+PARTS = 5
+WARMUP_TEXTS = 32
+
+
+def teaching(settings: Settings) -> tuple[Recipe, Tokenizer, Reviews, Reviews]:
+    """Recipe, vocabulary, all reviews, and two batches of them to warm up with."""
+    recipe = finetune_recipe(None, small_recipe(settings.quick), "1epochs", None, ())
+    tokenizer = tokenizer_of(recipe.tokenizer.vocab)
+    count = QUICK_TEXTS if settings.quick else TEXTS
+    texts = reviews(recipe.seed, count, recipe.model.context, tokenizer)
+    warm = Reviews(texts.rows[:WARMUP_TEXTS], texts.labels[:WARMUP_TEXTS])
+    return recipe, tokenizer, texts, warm
+
+
+def greffe(settings: Settings) -> Contender:
+    """greffe's sampler and loop."""
+    recipe, tokenizer, texts, warm = teaching(settings)
+    watch = settings.stopwatch
+    start_greffe(settings.threads)
+    ours = GreffeFinetune(recipe, texts, tokenizer.pad)
+    ours.run_epoch(warm, watch)
+
+    def run(number: int) -> Sample:
+        with recorded_shapes(ours.model.base) as shapes:
+            piece = ours.run_epoch(texts.part(number, PARTS), watch)
+        return piece.duration(PARTS, reading(recipe.model, shapes, training=True))
+
+    return run
+
+
+def trainer(settings: Settings, sampling: str) -> Contender:
+    """BERT in Trainer, with one of its samplers."""
+    from transformers import BertForSequenceClassification
+
+    from benchmarks.trainer import PadToLongest, TrainerLoop, bert_config, labelled_rows
+
+    recipe, tokenizer, texts, warm = teaching(settings)
+    watch = settings.stopwatch
+    model = BertForSequenceClassification(
+        bert_config(recipe.model, tokenizer.size, num_labels=2, pad_token_id=tokenizer.pad)
+    )
+    loop = TrainerLoop(
+        model,
+        (),
+        PadToLongest(tokenizer.pad),
+        settings.folder("trainer"),
+        batch=recipe.train.batch,
+        lr=recipe.train.lr,
+        clip=recipe.train.clip,
+        sampling=sampling,
+    )
+    loop.run_epoch(labelled_rows(warm.rows, warm.labels), watch)
+
+    def run(number: int) -> Sample:
+        part = texts.part(number, PARTS)
+        with recorded_shapes(model.get_input_embeddings()) as shapes:
+            piece = loop.run_epoch(labelled_rows(part.rows, part.labels), watch)
+        return piece.duration(PARTS, reading(recipe.model, shapes, training=True))
+
+    return run
+
+
+class GreffeFinetune:
+    """What `greffe.stages.finetune` builds, without its files and its validation."""
+
+    def __init__(self, recipe: Recipe, texts: Reviews, pad: int) -> None:
+        spec = recipe.objective
+        assert isinstance(spec, Classification)
+        direction = choose_direction(spec, ["bidirectional"])
+        head = ClassificationHead(
+            classes=2, pooler=choose_pooler(spec, direction), dropout=spec.dropout
+        )
+        self.recipe = recipe
+        self.model = build_model(
+            recipe.model, recipe.tokenizer.vocab, {"classification": head}, recipe.seed
+        )
+        self.task = ClassificationObjective(
+            spec, np.bincount(texts.labels).tolist(), causal=direction == "causal", pad=pad
+        )
+        self.optimizer = build_optimizer(self.model, recipe.train, recipe.model.layers)
+
+    def run_epoch(self, texts: Reviews, watch: Stopwatch) -> Piece:
+        """Every text once."""
+        spec, seed = self.recipe.train, self.recipe.seed
+        sampler = ExampleSampler(seed, tuple(len(row) for row in texts.rows), spec.batch)
+
+        def batches(step: int) -> list[Batch]:
+            places = sampler.step(step)
+            return [
+                self.task.prepare(
+                    [texts.rows[place] for place in places],
+                    [texts.labels[place] for place in places],
+                )
+            ]
+
+        budget = Budget.parse(spec.budget, sampler.steps_per_epoch)
+        with watch:
+            for step in steps(self.model, self.task, self.optimizer, batches, spec, budget, seed):
+                assert not step.is_skipped
+        return watch.taken()
+
+
+CONTENDERS: dict[str, Callable[[Settings], Contender]] = {
+    GREFFE: greffe,
+    TRAINER: partial(trainer, sampling="random"),
+    TRAINER_GROUPED: partial(trainer, sampling="group_by_length"),
+}

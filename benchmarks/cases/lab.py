@@ -1,0 +1,123 @@
+"""Exact causal training of the lab's model, 8 rows of 256 tokens a step.
+
+The lab's loop, greffe's loop and Trainer with a GPT-2 of the same shape, over the same ids. The
+lab's loop is given one token more a row, so that it reads 256 as the others do; what counts is
+tokens predicted.
+"""
+
+from __future__ import annotations
+
+from benchmarks.arithmetic import language_training
+from benchmarks.cases import GREFFE, LAB_LOOP, TRAINER
+from benchmarks.made_up import Ids, tokenizer_of, whole_rows
+from benchmarks.settings import Settings
+from benchmarks.timing import Contender, Piece, Sample, time_steps
+from greffe.config import Recipe
+from greffe.recipe_files import load_recipe
+
+BATCHES = 8  # different ones, in turn
+WARMUP = 1
+GREFFE_STEPS = 3
+OTHER_STEPS = 2
+QUICK = ("tokenizer.vocab=1001", "model.width=40", "model.context=32")
+
+
+def lab_recipe(quick: bool) -> Recipe:
+    """The lab's model; its dropout is zero."""
+    recipe = load_recipe("lab")
+    return recipe.with_changes(QUICK) if quick else recipe
+
+
+def lab_rows(recipe: Recipe, batch: int, batches: int) -> list[Ids]:
+    """Batches of rows [B, context + 1]."""
+    tokenizer = tokenizer_of(recipe.tokenizer.vocab)
+    rows = whole_rows(recipe.seed, batch * batches, recipe.model.context + 1, tokenizer)
+    return [rows[start : start + batch] for start in range(0, len(rows), batch)]
+
+
+def lab_loop(settings: Settings) -> Contender:
+    """torch's layers and all logits."""
+    from benchmarks.lab_loop import LabLoop
+
+    recipe = lab_recipe(settings.quick)
+    watch = settings.stopwatch
+    loop = LabLoop(
+        recipe.model, recipe.tokenizer.vocab, lab_rows(recipe, recipe.train.batch, BATCHES)
+    )
+    read = recipe.train.batch * recipe.model.context
+
+    def run(_: int) -> Sample:
+        piece = time_steps(watch, loop.step, warmup=WARMUP, steps=OTHER_STEPS)
+        return _sample(recipe, piece, OTHER_STEPS, predicted=read, through_head=read)
+
+    return run
+
+
+def greffe(settings: Settings) -> Contender:
+    """greffe's loop by its recipe."""
+    from benchmarks.greffe_loop import LanguageLoop
+
+    recipe = lab_recipe(settings.quick)
+    watch = settings.stopwatch
+    rows = [ids[:, :-1] for ids in lab_rows(recipe, recipe.train.batch, BATCHES)]
+    loop = LanguageLoop(recipe, tokenizer_of(recipe.tokenizer.vocab), rows, settings.threads)
+    predicted = recipe.train.batch * (recipe.model.context - 1)
+
+    def run(_: int) -> Sample:
+        piece = time_steps(watch, loop.step, warmup=WARMUP, steps=GREFFE_STEPS)
+        return _sample(recipe, piece, GREFFE_STEPS, predicted=predicted, through_head=predicted)
+
+    return run
+
+
+def trainer(settings: Settings) -> Contender:
+    """GPT-2 in Trainer."""
+    import torch
+
+    from benchmarks.trainer import TrainerLoop, gpt2, stack
+
+    recipe = lab_recipe(settings.quick)
+    watch = settings.stopwatch
+    batch, context = recipe.train.batch, recipe.model.context
+    rows = [
+        torch.from_numpy(row[:-1].copy()) for ids in lab_rows(recipe, batch, BATCHES) for row in ids
+    ]
+    loop = TrainerLoop(
+        gpt2(recipe.model, recipe.tokenizer.vocab),
+        [{"input_ids": row, "labels": row} for row in rows],
+        stack,
+        settings.folder("trainer"),
+        batch=batch,
+        lr=recipe.train.lr,
+        clip=recipe.train.clip,
+    )
+
+    def run(_: int) -> Sample:
+        piece = loop.run(watch, warmup=WARMUP, steps=OTHER_STEPS)
+        # All positions go through the vocabulary, the last one of a row for nothing.
+        return _sample(
+            recipe,
+            piece,
+            OTHER_STEPS,
+            predicted=batch * (context - 1),
+            through_head=batch * context,
+        )
+
+    return run
+
+
+def _sample(
+    recipe: Recipe, piece: Piece, steps: int, *, predicted: int, through_head: int
+) -> Sample:
+    operations = language_training(
+        recipe.model,
+        recipe.tokenizer.vocab,
+        recipe.train.batch,
+        recipe.model.context,
+        causal=True,
+        places=through_head,
+    )
+    return piece.speed(steps * predicted, steps * operations)
+
+
+CONTENDERS = {LAB_LOOP: lab_loop, GREFFE: greffe, TRAINER: trainer}

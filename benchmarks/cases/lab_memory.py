@@ -1,0 +1,80 @@
+"""Peak resident memory of causal training at 32 rows of 256 tokens, each in a fresh process.
+
+This file is also that process: `python -m benchmarks.cases.lab_memory NAME THREADS full|quick`
+takes a few steps and prints what it took as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+from benchmarks.cases import GREFFE, LAB_LOOP
+from benchmarks.settings import Settings
+from benchmarks.timing import Contender, Sample
+
+BATCH = 32
+STEPS = 2  # the second one has the optimizer's averages in memory from its beginning
+MEGABYTE = 1e6
+
+
+def fresh_process(settings: Settings, name: str) -> Contender:
+    """A loop that is started anew each time."""
+    size = "quick" if settings.quick else "full"
+    command = [sys.executable, "-m", __name__, name, str(settings.threads), size]
+
+    def run(_: int) -> Sample:
+        finished = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        found = json.loads(finished.stdout)
+        return Sample(found["peak"] / MEGABYTE, None, found)
+
+    return run
+
+
+CONTENDERS = {name: partial(fresh_process, name=name) for name in (LAB_LOOP, GREFFE)}
+
+
+def peak_resident() -> int:
+    """The most memory that this process ever held, in bytes."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # Not ru_maxrss: on Linux a new process inherits that of the one which started it.
+        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        return int(lines["VmHWM"].split()[0]) * 1024
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
+def main() -> None:
+    """Take the steps and tell."""
+    import psutil
+    import torch
+
+    from benchmarks.cases.lab import lab_recipe, lab_rows
+    from benchmarks.greffe_loop import LanguageLoop
+    from benchmarks.lab_loop import LabLoop
+    from benchmarks.made_up import tokenizer_of
+
+    name, threads, size = sys.argv[1:]
+    torch.set_num_threads(int(threads))
+    recipe = lab_recipe(size == "quick")
+    vocab = recipe.tokenizer.vocab
+    rows = lab_rows(recipe, BATCH, STEPS)
+    loop = (
+        LabLoop(recipe.model, vocab, rows)
+        if name == LAB_LOOP
+        else LanguageLoop(recipe, tokenizer_of(vocab), [ids[:, :-1] for ids in rows], int(threads))
+    )
+    before = psutil.Process().memory_info().rss
+    for _ in range(STEPS):
+        loop.step()
+    print(json.dumps({"before_first_step": before, "peak": peak_resident()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Masked training of the small model, 16 rows of 256 tokens a step, 15 % of them hidden.
+
+greffe's loop beside Trainer with a BERT of the same shape, over the very same hidden rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.arithmetic import language_training
+from benchmarks.cases import GREFFE, TRAINER
+from benchmarks.made_up import Ids, tokenizer_of, whole_rows
+from benchmarks.settings import Settings
+from benchmarks.timing import Contender, Piece, Sample, time_steps
+from greffe.config import Recipe
+from greffe.recipe_files import load_recipe
+
+if TYPE_CHECKING:
+    from greffe.data.batches import Batch
+
+BATCHES = 8  # different ones, in turn
+WARMUP = 1
+GREFFE_STEPS = 3
+TRAINER_STEPS = 2
+IGNORED = -100
+QUICK = ("tokenizer.vocab=1000", "model.width=32", "model.feed_forward=64", "model.context=32")
+
+
+def small_recipe(quick: bool) -> Recipe:
+    """greffe's default."""
+    recipe = load_recipe("small")
+    return recipe.with_changes(QUICK) if quick else recipe
+
+
+def small_rows(recipe: Recipe) -> list[Ids]:
+    """Batches of rows [B, context]."""
+    batch = recipe.train.batch
+    tokenizer = tokenizer_of(recipe.tokenizer.vocab)
+    rows = whole_rows(recipe.seed, batch * BATCHES, recipe.model.context, tokenizer)
+    return [rows[start : start + batch] for start in range(0, len(rows), batch)]
+
+
+def greffe(settings: Settings) -> Contender:
+    """greffe's loop by its recipe."""
+    from benchmarks.greffe_loop import LanguageLoop
+
+    recipe = small_recipe(settings.quick)
+    watch = settings.stopwatch
+    tokenizer = tokenizer_of(recipe.tokenizer.vocab)
+    loop = LanguageLoop(recipe, tokenizer, small_rows(recipe), settings.threads)
+    hidden = {int(batch.counts["masked_token"]) for batch in loop.batches}
+    assert len(hidden) == 1, "rows of one length hide equally many tokens"
+    [through_head] = hidden
+
+    def run(_: int) -> Sample:
+        piece = time_steps(watch, loop.step, warmup=WARMUP, steps=GREFFE_STEPS)
+        return _sample(recipe, piece, GREFFE_STEPS, through_head)
+
+    return run
+
+
+def trainer(settings: Settings) -> Contender:
+    """BERT in Trainer."""
+    from transformers import BertForMaskedLM
+
+    from benchmarks.greffe_loop import language_batches
+    from benchmarks.trainer import TrainerLoop, bert_config, stack
+    from greffe.objectives import build_language_objective
+
+    recipe = small_recipe(settings.quick)
+    watch = settings.stopwatch
+    tokenizer = tokenizer_of(recipe.tokenizer.vocab)
+    objective = build_language_objective(recipe.objective, tokenizer, tied=recipe.model.tied)
+    prepared = language_batches(objective, small_rows(recipe), recipe.seed)
+    loop = TrainerLoop(
+        BertForMaskedLM(bert_config(recipe.model, tokenizer.size)),
+        [example for batch in prepared for example in as_examples(batch)],
+        stack,
+        settings.folder("trainer"),
+        batch=recipe.train.batch,
+        lr=recipe.train.lr,
+        clip=recipe.train.clip,
+    )
+
+    def run(_: int) -> Sample:
+        piece = loop.run(watch, warmup=WARMUP, steps=TRAINER_STEPS)
+        # All positions go through the vocabulary, hidden or not.
+        through_head = recipe.train.batch * recipe.model.context
+        return _sample(recipe, piece, TRAINER_STEPS, through_head)
+
+    return run
+
+
+def as_examples(batch: Batch) -> list[dict[str, Any]]:
+    """The rows of a prepared batch with BERT's labels: what was hidden, and -100 elsewhere."""
+    import torch
+
+    assert batch.places is not None and batch.targets is not None
+    labels = torch.full_like(batch.ids, IGNORED)
+    labels.view(-1)[batch.places] = batch.targets
+    return [{"input_ids": ids, "labels": row} for ids, row in zip(batch.ids, labels, strict=True)]
+
+
+def _sample(recipe: Recipe, piece: Piece, steps: int, through_head: int) -> Sample:
+    operations = language_training(
+        recipe.model,
+        recipe.tokenizer.vocab,
+        recipe.train.batch,
+        recipe.model.context,
+        causal=False,
+        places=through_head,
+    )
+    return piece.speed(steps * recipe.train.batch * recipe.model.context, steps * operations)
+
+
+CONTENDERS = {GREFFE: greffe, TRAINER: trainer}

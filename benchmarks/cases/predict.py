@@ -1,0 +1,160 @@
+"""Labels for reviews given as text, tokenising included.
+
+greffe's prediction, the `transformers` pipeline (called as its documentation shows, and once more
+with batches of 32) and TF-IDF with logistic regression. greffe and the pipeline have models of one
+shape and the very same tokenizer file, and cut what is longer than the context.
+
+There are 2,000 texts; a round labels another fifth of them. TF-IDF is so fast that it labels its
+fifth again and again until the clock has something to measure.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.arithmetic import reading, recorded_shapes
+from benchmarks.cases import GREFFE, PIPELINE, PIPELINE_BATCHED, TFIDF
+from benchmarks.cases.masked import small_recipe
+from benchmarks.made_up import review_texts, text_tokenizer
+from benchmarks.settings import Settings
+from benchmarks.timing import Contender, Sample
+from greffe.config import ClassificationHead, ModelSpec, Recipe
+from greffe.data.tokenizer import Tokenizer
+from greffe.inference.predict import predict
+from greffe.model.model import build_model
+
+TEXTS = 2000
+QUICK_TEXTS = 120
+PARTS = 5
+WORDS = 12_000  # in the made-up dictionary
+QUICK_WORDS = 500
+WARMUP_TEXTS = 16
+BATCH = 32
+LEAST_SECONDS = 1.5
+LABELS = ("negative", "positive")
+
+
+def made_up_texts(settings: Settings, recipe: Recipe, seed: int) -> tuple[list[str], list[str]]:
+    """Texts and their labels."""
+    count = QUICK_TEXTS if settings.quick else TEXTS
+    words = QUICK_WORDS if settings.quick else WORDS
+    return review_texts(seed, count, words, recipe.model.context)
+
+
+def part(texts: list[str], number: int) -> list[str]:
+    """The texts of a round."""
+    return texts[number % PARTS :: PARTS]
+
+
+def greffe(settings: Settings) -> Contender:
+    """greffe's prediction, from a new model."""
+    recipe = small_recipe(settings.quick)
+    spec = recipe.model
+    watch = settings.stopwatch
+    texts, _ = made_up_texts(settings, recipe, recipe.seed)
+    tokenizer = text_tokenizer(texts, recipe.tokenizer.vocab)
+    head = ClassificationHead(classes=len(LABELS), pooler="mean")
+    model = build_model(spec, tokenizer.size, {"classification": head}, recipe.seed).eval()
+
+    def label(some: list[str]) -> None:
+        found = list(predict(model, tokenizer, LABELS, some, causal=False, long="cut"))
+        assert len(found) == len(some)
+
+    def run(number: int) -> Sample:
+        some = part(texts, number)
+        with recorded_shapes(model.base) as shapes, watch:
+            label(some)
+        return watch.taken().speed(len(some), reading(spec, shapes, training=False))
+
+    label(texts[:WARMUP_TEXTS])
+    return run
+
+
+def pipeline(settings: Settings, **choices: int) -> Contender:
+    """The pipeline, called with a list of texts."""
+    recipe = small_recipe(settings.quick)
+    watch = settings.stopwatch
+    texts, _ = made_up_texts(settings, recipe, recipe.seed)
+    tokenizer = text_tokenizer(texts, recipe.tokenizer.vocab)
+    path = settings.folder("pipeline") / "tokenizer.json"
+    tokenizer.save(path)
+    ready = text_pipeline(recipe.model, tokenizer, path)
+    ready(texts[:WARMUP_TEXTS], truncation=True, **choices)
+
+    def run(number: int) -> Sample:
+        some = part(texts, number)
+        with recorded_shapes(ready.model.get_input_embeddings()) as shapes, watch:
+            found = ready(some, truncation=True, **choices)
+        assert len(found) == len(some)
+        return watch.taken().speed(len(some), reading(recipe.model, shapes, training=False))
+
+    return run
+
+
+def tfidf(settings: Settings) -> Contender:
+    """Words and pairs of words with logistic regression, learnt from other texts."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    recipe = small_recipe(settings.quick)
+    watch = settings.stopwatch
+    texts, _ = made_up_texts(settings, recipe, recipe.seed)
+    model = make_pipeline(
+        TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LogisticRegression(max_iter=1000)
+    )
+    model.fit(*made_up_texts(settings, recipe, recipe.seed + 1))
+    model.predict(texts[:WARMUP_TEXTS])
+
+    def run(number: int) -> Sample:
+        some = part(texts, number)
+        done = 0
+        with watch:
+            until = time.perf_counter() + LEAST_SECONDS
+            while time.perf_counter() < until:
+                model.predict(some)
+                done += len(some)
+        return watch.taken().speed(done)
+
+    return run
+
+
+def text_pipeline(spec: ModelSpec, tokenizer: Tokenizer, path: Path) -> Any:
+    """`pipeline("text-classification")` over a new BERT, reading `<sos> … <eos>` as greffe does."""
+    from tokenizers import Tokenizer as Backend
+    from tokenizers.processors import TemplateProcessing
+    from transformers import BertForSequenceClassification, PreTrainedTokenizerFast
+    from transformers import pipeline as build_pipeline
+
+    from benchmarks.trainer import be_quiet, bert_config
+
+    be_quiet()
+    backend = Backend.from_file(str(path))
+    backend.post_processor = TemplateProcessing(
+        single="<sos> $A <eos>",
+        special_tokens=[("<sos>", tokenizer.sos), ("<eos>", tokenizer.eos)],
+    )
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        model_max_length=spec.context,
+        bos_token="<sos>",
+        eos_token="<eos>",
+        pad_token="<pad>",
+        unk_token="<oov>",
+        mask_token="<mask>",
+    )
+    config = bert_config(spec, tokenizer.size, num_labels=2, pad_token_id=tokenizer.pad)
+    model = BertForSequenceClassification(config).eval()
+    return build_pipeline("text-classification", model=model, tokenizer=fast, device="cpu")
+
+
+CONTENDERS: dict[str, Callable[[Settings], Contender]] = {
+    GREFFE: greffe,
+    PIPELINE: pipeline,
+    PIPELINE_BATCHED: partial(pipeline, batch_size=BATCH),
+    TFIDF: tfidf,
+}

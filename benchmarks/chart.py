@@ -1,0 +1,161 @@
+"""The same figures as one picture: a panel a case, a bar a contender. Knows matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.cases import Case
+from benchmarks.report import Found, figure, goal_text, target_text, times
+from benchmarks.timing import Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OURS = "#1b7f5c"
+OTHERS = "#c3c9cf"
+MISSED = "#b4552d"
+INK = "#22272c"
+FAINT = "#6b7480"
+COLUMNS = 2
+WIDTH = 11.5  # inches, as all sizes here
+BAR = 0.32
+PANEL_TITLE = 0.75
+TOP, BOTTOM = 0.5, 0.65
+NAMES = 1.55  # left of a panel's bars
+ROOM_RIGHT = 1.9  # of the longest bar: for what is written behind it
+LONGEST = 8  # times ours: a bar beyond it is broken, or the others would be too short to compare
+
+
+def draw(found: Found, machine: Mapping[str, str], rounds: int, path: Path) -> None:
+    """Write the picture, if there is anything to compare."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    shown = {case: results for case, results in found.items() if len(results.samples) > 1}
+    if not shown:
+        return
+    most_bars = max(len(results.samples) for results in shown.values())
+    lines = len(shown) // COLUMNS + 1  # a place is left for the goals
+    panel = PANEL_TITLE + BAR * most_bars
+    height = TOP + panel * lines + BOTTOM
+    picture = pyplot.figure(figsize=(WIDTH, height), facecolor="white")
+
+    def place(number: int) -> Axes:
+        line, column = divmod(number, COLUMNS)
+        left = (NAMES + column * WIDTH / COLUMNS) / WIDTH
+        top = height - TOP - line * panel - PANEL_TITLE
+        wide = WIDTH / COLUMNS - NAMES - 0.1
+        bottom = top - BAR * most_bars
+        return picture.add_axes((left, bottom / height, wide / WIDTH, BAR * most_bars / height))
+
+    for number, (case, results) in enumerate(shown.items()):
+        _draw_bars(place(number), case, results, most_bars)
+    _write_goals(place(len(shown)), found)
+    picture.text(
+        0.2 / WIDTH,
+        1 - 0.2 / height,
+        "greffe beside what one would use otherwise",
+        va="top",
+        fontsize=15,
+        fontweight="bold",
+        color=INK,
+    )
+    note = (
+        f"{machine['processor']}, {machine['threads']} threads, torch {machine['torch']}, "
+        f"BLAS {machine['blas']}\n"
+        f"Medians of {rounds} interleaved rounds. ×: how many times better greffe is. "
+        "Peak: fp32 products of large matrices, measured around each piece."
+    )
+    picture.text(0.2 / WIDTH, 0.15 / height, note, fontsize=8, color=FAINT, va="bottom")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    picture.savefig(path, dpi=150)
+    pyplot.close(picture)
+
+
+def _draw_bars(axes: Axes, case: Case, results: Results, most_bars: int) -> None:
+    names = sorted(results.samples, key=lambda name: name != case.ours)
+    values = [results.value(name) for name in names]
+    limit = LONGEST * results.value(case.ours)
+    drawn = [min(value, limit) for value in values]
+    axes.barh(
+        range(len(names)),
+        drawn,
+        color=[OURS if name == case.ours else OTHERS for name in names],
+        height=0.7,
+    )
+    longest = max(drawn)
+    for place, name in enumerate(names):
+        if values[place] > limit:
+            axes.plot(
+                [0.88 * longest, 0.92 * longest], [place + 0.45, place - 0.45], color="white", lw=5
+            )
+        words = [figure(values[place])]
+        if name != case.ours:
+            words.append(times(results.ratio(case.ours, name)))
+        if (share := results.share(name)) is not None:
+            words.append(f"{share:.0%} of peak")
+        axes.text(
+            drawn[place] + 0.02 * longest,
+            place,
+            "  ·  ".join(words),
+            va="center",
+            fontsize=9,
+            color=INK,
+            fontweight="bold" if name == case.ours else "normal",
+        )
+    better = "less is better" if results.less_is_better else "more is better"
+    _entitle(axes, case.title, f"{results.unit}, {better}")
+    axes.set_yticks(range(len(names)), names, fontsize=9.5, color=INK)
+    # Bars of one thickness in all panels, whatever their number.
+    axes.set_ylim(most_bars - 0.5, -0.5)
+    axes.set_xlim(0, longest * ROOM_RIGHT)
+    axes.set_xticks([])
+    axes.tick_params(axis="y", length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _write_goals(axes: Axes, found: Found) -> None:
+    """Each goal with its target and what was measured."""
+    goals = [(case, results, goal) for case, results in found.items() for goal in case.goals]
+    axes.axis("off")
+    if not goals:
+        return
+    _entitle(axes, "What the project wants of it", "measured, and the target")
+    for number, (case, results, goal) in enumerate(goals):
+        height = 1 - (number + 0.5) / len(goals)
+        is_reached = results.reaches(goal, case.ours)
+        measured = goal_text(goal, results.measured(goal, case.ours))
+        for place, side, text, colour in (
+            (-0.03, "right", case.name, FAINT),
+            (0.0, "left", goal.what, INK),
+            (0.8, "right", measured, OURS if is_reached else MISSED),
+            (0.98, "right", target_text(goal, results), FAINT),
+        ):
+            axes.text(
+                place,
+                height,
+                text,
+                transform=axes.transAxes,
+                va="center",
+                ha=side,
+                fontsize=9,
+                color=colour,
+                fontweight="bold" if text == measured else "normal",
+            )
+
+
+def _entitle(axes: Axes, title: str, subtitle: str) -> None:
+    axes.set_title(title, loc="left", fontsize=11, color=INK, fontweight="bold", pad=19)
+    axes.annotate(
+        subtitle,
+        (0, 1),
+        xycoords="axes fraction",
+        xytext=(0, 6),
+        textcoords="offset points",
+        fontsize=9,
+        color=FAINT,
+    )

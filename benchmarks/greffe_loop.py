@@ -1,0 +1,92 @@
+"""greffe's own training loop over batches in memory, as its stages drive it.
+
+No files, no validation, no checkpoints: the other contenders have none of them either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import torch
+
+from benchmarks.made_up import Ids, packed
+from greffe.config import Recipe, TrainSpec
+from greffe.data.batches import Batch
+from greffe.data.tokenizer import Tokenizer
+from greffe.model.model import Model, build_model
+from greffe.objectives import build_language_objective
+from greffe.objectives.objective import LanguageObjective, Objective, RowBatch
+from greffe.seeding import rng
+from greffe.training.compute import set_up_compute
+from greffe.training.loop import Step, train
+from greffe.training.optim import build_optimizer
+from greffe.training.schedule import Budget, Clock
+from greffe.world import World
+
+ENDLESS = "1000000steps"
+
+
+def start_greffe(threads: int) -> None:
+    """What greffe's stages settle for their process before they train."""
+    set_up_compute(threads)
+
+
+def language_batches(
+    objective: LanguageObjective, batches: Sequence[Ids], seed: int
+) -> list[Batch]:
+    """Rows [B, T] as the objective's batches, hidden or shifted, ahead of time."""
+    prepared = []
+    for place, ids in enumerate(batches):
+        numbers = np.arange(place * len(ids), (place + 1) * len(ids), dtype=np.int64)
+        streams = [rng(seed, "corrupt", int(number)) for number in numbers]
+        prepared.append(objective.prepare(RowBatch(packed(ids), numbers, streams)))
+    return prepared
+
+
+class LanguageLoop:
+    """Pretraining by a recipe: one step at a time, for as long as one asks."""
+
+    def __init__(
+        self, recipe: Recipe, tokenizer: Tokenizer, batches: Sequence[Ids], threads: int
+    ) -> None:
+        start_greffe(threads)
+        objective = build_language_objective(recipe.objective, tokenizer, tied=recipe.model.tied)
+        self.model = build_model(recipe.model, tokenizer.size, objective.heads(), recipe.seed)
+        self.batches = language_batches(objective, batches, recipe.seed)
+        self._steps = steps(
+            self.model,
+            objective,
+            build_optimizer(self.model, recipe.train, recipe.model.layers),
+            lambda step: [self.batches[step % len(self.batches)]],
+            recipe.train,
+            Budget.parse(ENDLESS, len(self.batches)),
+            recipe.seed,
+        )
+
+    def step(self) -> None:
+        """One optimizer step."""
+        assert not next(self._steps).is_skipped
+
+
+def steps(
+    model: Model,
+    objective: Objective,
+    optimizer: torch.optim.Optimizer,
+    batches: Callable[[int], Sequence[Batch]],
+    spec: TrainSpec,
+    budget: Budget,
+    seed: int,
+) -> Iterator[Step]:
+    """The loop of `greffe.training`, alone in its world."""
+    return train(
+        model,
+        objective,
+        optimizer,
+        batches,
+        spec=spec,
+        budget=budget,
+        seed=seed,
+        start=Clock(),
+        world=World(),
+    )

@@ -1,0 +1,139 @@
+"""What was found, as tables to read and as JSON to keep. Knows no torch and no contender."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.cases import Case
+from benchmarks.timing import Goal, Results
+
+Found = Mapping[Case, Results]
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Rows as columns of one width each, the first row underlined; `right` columns end flush."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    lines.insert(1, "  ".join("─" * width for width in widths))
+    return "\n".join(lines)
+
+
+def figure(value: float) -> str:
+    """Three figures, thousands apart: `0.412`, `13.7`, `2,104`."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:#.3g}"
+
+
+def times(value: float) -> str:
+    """A ratio: `2.04×`."""
+    return f"{value:.2f}×" if value < 100 else f"{value:.0f}×"
+
+
+def contenders_table(found: Found) -> str:
+    """One line a contender; the ratio says how many times better ours is."""
+    rows = [("case", "contender", "median", "", "lowest – highest", "greffe is", "of the peak")]
+    for case, results in found.items():
+        for place, name in enumerate(results.samples):
+            low, high = results.spread(name)
+            share = results.share(name)
+            ratio = "" if name == case.ours else times(results.ratio(case.ours, name))
+            rows.append(
+                (
+                    case.name if place == 0 else "",
+                    name,
+                    figure(results.value(name)),
+                    results.unit,
+                    f"{figure(low)} – {figure(high)}",
+                    ratio,
+                    "" if share is None else f"{share:.0%}",
+                )
+            )
+    return aligned(rows, right=(2, 5, 6))
+
+
+def goals_table(found: Found) -> str:
+    """What the project wants, what was measured, and whether the one reaches the other."""
+    rows = [("case", "goal", "target", "measured", "")]
+    for case, results in found.items():
+        for goal in case.goals:
+            rows.append(
+                (
+                    case.name,
+                    goal.what,
+                    target_text(goal, results),
+                    goal_text(goal, results.measured(goal, case.ours)),
+                    "reached" if results.reaches(goal, case.ours) else "not reached",
+                )
+            )
+    return aligned(rows, right=(2, 3))
+
+
+def target_text(goal: Goal, results: Results) -> str:
+    """`≥ 2.00×`, `≥ 75%`, `< 0.500`."""
+    is_limit = goal.measure == "value" and results.less_is_better
+    return f"{'<' if is_limit else '≥'} {goal_text(goal, goal.target)}"
+
+
+def goal_text(goal: Goal, value: float) -> str:
+    """A figure in the form of its goal."""
+    match goal.measure:
+        case "ratio":
+            return times(value)
+        case "share":
+            return f"{value:.0%}"
+        case "value":
+            return figure(value)
+
+
+def as_json(machine: Mapping[str, str], settings: Mapping[str, object], found: Found) -> str:
+    """Everything, every round included."""
+    tree = {
+        "machine": dict(machine),
+        "settings": dict(settings),
+        "cases": {case.name: _case_tree(case, results) for case, results in found.items()},
+    }
+    return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
+
+
+def _case_tree(case: Case, results: Results) -> dict[str, object]:
+    return {
+        "title": case.title,
+        "unit": results.unit,
+        "less_is_better": results.less_is_better,
+        "contenders": {
+            name: {
+                "median": results.value(name),
+                "share_of_peak": results.share(name),
+                "ratio_of_ours": results.ratio(case.ours, name),
+                "rounds": [asdict(sample) for sample in samples],
+            }
+            for name, samples in results.samples.items()
+        },
+        "goals": [
+            {
+                "what": goal.what,
+                "target": goal.target,
+                "measured": results.measured(goal, case.ours),
+                "reached": results.reaches(goal, case.ours),
+            }
+            for goal in case.goals
+        ],
+    }
+
+
+def write(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    from greffe.storage import write_atomic
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, text.encode())

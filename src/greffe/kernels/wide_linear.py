@@ -1,0 +1,63 @@
+"""A linear layer that grows its input, with its bias in the matrix products. Knows tensors alone.
+
+On a CPU, torch writes the bias into all of the output before the product, and sums all of the
+gradient again for the bias: two passes over the largest tensors of a transformer. Here the input gets a
+column of ones and the weight its bias as another column, so that the products do both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+MULTIPLE = 16  # columns: rows of the widened tensors begin at a full vector register
+
+
+def wide_linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """x [..., in] @ weight [out, in].T + bias [out], the same as F.linear within rounding."""
+    outputs, inputs = weight.shape
+    if outputs <= inputs:
+        # The copy of the input would cost more than the passes over the output.
+        return F.linear(x, weight, bias)
+    flat = x.reshape(-1, inputs)
+    if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad or bias.requires_grad):
+        # torch leaves `apply` untyped.
+        result: Tensor = _WideLinear.apply(flat, weight, bias)  # type: ignore[no-untyped-call]
+    else:
+        result = _widened(flat, None) @ _widened(weight, bias).t()
+    return result.view(*x.shape[:-1], outputs)
+
+
+class _WideLinear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        wide = _widened(x, None)
+        ctx.save_for_backward(wide, weight)
+        return wide @ _widened(weight, bias).t()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        wide, weight = ctx.saved_tensors
+        needs_x, needs_weight, needs_bias = ctx.needs_input_grad
+        inputs = weight.shape[1]
+        x_gradient = gradient @ weight if needs_x else None
+        if not (needs_weight or needs_bias):
+            return x_gradient, None, None
+        # [in + 1, out]: this way round, and not [out, in], the larger side is the faster one.
+        both = wide.t() @ gradient
+        return x_gradient, both[:inputs].t(), both[inputs]
+
+
+def _widened(x: Tensor, last: Tensor | None) -> Tensor:
+    """[N, in] → [N, in + 1] with `last` [N], or ones, as another column."""
+    rows, columns = x.shape
+    padded = -(-(columns + 1) // MULTIPLE) * MULTIPLE
+    wide = x.new_empty(rows, padded)[:, : columns + 1]
+    wide[:, :columns] = x
+    wide[:, columns] = 1.0 if last is None else last
+    return wide
