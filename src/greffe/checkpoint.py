@@ -45,6 +45,8 @@ class TrainingState(Spec):
     best_score: float | None = None
     best_hash: str | None = None
     evaluations_without_better: int = 0
+    compiled: bool = False
+    """Whether torch.compile is in use: a resumed run computes the same way to the last digit."""
     last_evaluation: dict[str, Any] = Field(default_factory=dict)
     best_evaluation: dict[str, Any] = Field(default_factory=dict)
     files: dict[str, str] = Field(default_factory=dict)

@@ -239,8 +239,8 @@ class TrainSpec(Spec):
     """So many steps with a non-finite loss in a row end the run."""
     threads: int = Field(0, ge=0)
     """Compute threads; 0: one a core."""
-    compile: bool = False
-    """Use torch.compile, if a C++ compiler is there."""
+    compile: bool | Literal["auto"] = False
+    """Use torch.compile, if a C++ compiler is there; auto: if it is faster on a few steps."""
 
     @model_validator(mode="after")
     def _spans_read(self) -> Self:

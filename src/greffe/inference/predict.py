@@ -19,11 +19,12 @@ from greffe.data.batches import pad_rows
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError
 from greffe.inference.forward import device_of, reading, require_head
+from greffe.inference.side_by_side import side_by_side
 from greffe.model.model import Model
 
 LongTexts = Literal["windows", "cut"]
 BLOCK_TEXTS = 512
-BATCH_TOKENS = 8192
+BATCH_TOKENS = 4096
 PADDING_SHARE = 0.05
 
 
@@ -107,14 +108,22 @@ def classify_logits(
     """Class scores [N, classes] of rows <sos>…<eos>, in their order; on the CPU."""
     device = device_of(model)
     order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-    result = torch.empty(len(rows), _classes(model))
-    with reading(model):
-        for places in _batches(order, rows, batch_tokens):
-            ids, lengths = pad_rows([rows[place] for place in places], pad)
-            lengths = None if lengths is None else lengths.to(device)
+    # The longest batches first: the short ones fill up what is left of the cores' time.
+    batches = list(_batches(order, rows, batch_tokens))[::-1]
+
+    def score(places: list[int]) -> Tensor:
+        ids, lengths = pad_rows([rows[place] for place in places], pad)
+        lengths = None if lengths is None else lengths.to(device)
+        with torch.inference_mode():  # which each thread enters by itself
             scores = model(ids.to(device), "classification", causal=causal, lengths=lengths)
-            result[places] = scores.float().cpu()
-    return result
+            result: Tensor = scores.float().cpu()
+            return result
+
+    logits = torch.empty(len(rows), _classes(model))
+    with reading(model):
+        for places, scores in zip(batches, side_by_side(score, batches), strict=True):
+            logits[places] = scores
+    return logits
 
 
 def split_windows(ids: np.ndarray, room: int, long: LongTexts) -> list[np.ndarray]:

@@ -1,8 +1,8 @@
 """A linear layer that grows its input, with its bias in the matrix products. Knows tensors alone.
 
 On a CPU, torch writes the bias into all of the output before the product, and sums all of the
-gradient again for the bias: two passes over the largest tensors of a transformer. Here the input gets a
-column of ones and the weight its bias as another column, so that the products do both.
+gradient again for the bias: two passes over the largest tensors of a transformer. Here the input
+gets a column of ones and the weight its bias as another column, so that the products do both.
 """
 
 from __future__ import annotations
@@ -20,16 +20,12 @@ MULTIPLE = 16  # columns: rows of the widened tensors begin at a full vector reg
 def wide_linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """x [..., in] @ weight [out, in].T + bias [out], the same as F.linear within rounding."""
     outputs, inputs = weight.shape
-    if outputs <= inputs:
-        # The copy of the input would cost more than the passes over the output.
+    if outputs <= inputs or not torch.is_grad_enabled():
+        # The copy of the input would cost as much as it saves.
         return F.linear(x, weight, bias)
-    flat = x.reshape(-1, inputs)
-    if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad or bias.requires_grad):
-        # torch leaves `apply` untyped.
-        result: Tensor = _WideLinear.apply(flat, weight, bias)  # type: ignore[no-untyped-call]
-    else:
-        result = _widened(flat, None) @ _widened(weight, bias).t()
-    return result.view(*x.shape[:-1], outputs)
+    # torch leaves `apply` untyped.
+    flat: Tensor = _WideLinear.apply(x.reshape(-1, inputs), weight, bias)  # type: ignore[no-untyped-call]
+    return flat.view(*x.shape[:-1], outputs)
 
 
 class _WideLinear(torch.autograd.Function):

@@ -22,7 +22,7 @@ class AttentionMask:
     is_causal: bool
     """The fast causal path says it all; then `allowed` is None."""
     allowed: Tensor | None
-    """bool [B or 1, 1, queries, keys], True: may look; None: everything, or is_causal."""
+    """bool [B or 1, 1, queries or 1, keys], True: may look; None: everything, or is_causal."""
     scores: Tensor | None = None
     """float [B or 1, heads, queries, keys] added to the scores, -inf where not allowed."""
 
@@ -69,7 +69,7 @@ def build_mask(
         return AttentionMask(False, None)
     # An empty row looks at its first column, whatever stands there.
     is_real = torch.arange(queries, device=lengths.device) < lengths.clamp(min=1)[:, None]
-    return AttentionMask(False, is_real[:, None, None, :].expand(-1, 1, queries, -1))
+    return AttentionMask(False, is_real[:, None, None, :])
 
 
 def _causal(queries: int, *, past: int, device: torch.device | None) -> Tensor:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from greffe.checkpoint import load_tokenizer, run_weights
+from greffe.checkpoint import TrainingState, load_tokenizer, run_weights
 from greffe.config import (
     Classification,
     ClassificationHead,
@@ -196,8 +196,8 @@ class HeldOut:
         self.documents = tokenizer.encode_batch([example.text for example in examples])
         self.causal = causal
 
-    def look(self) -> Looked:
-        """Accuracy, macro F1 and log loss of the model as it is now."""
+    def look(self, _: TrainingState) -> Looked:
+        """Accuracy, macro F1 and log loss of the model as it is now, on all of the texts."""
         predictions = predict_ids(
             self.model, self.tokenizer, self.labels, self.documents, causal=self.causal
         )

@@ -29,7 +29,8 @@ from greffe.model.model import Model
 from greffe.objectives.objective import Objective
 from greffe.progress import Progress, format_count, notice
 from greffe.run import RunDirectory
-from greffe.stages.compiling import compile_model
+from greffe.stages.compiling import compile_if_faster, compile_model
+from greffe.training.ahead import prepared_ahead
 from greffe.training.interruption import Interruption
 from greffe.training.loop import Step, train
 from greffe.training.optim import build_optimizer
@@ -54,7 +55,7 @@ def fit(
     model: Model,
     objective: Objective,
     batches: Callable[[int], Sequence[Batch]],
-    evaluate: Callable[[], Looked] | None,
+    evaluate: Callable[[TrainingState], Looked] | None,
     *,
     spec: TrainSpec,
     steps_per_epoch: float,
@@ -83,20 +84,24 @@ def fit(
             )
     if world.is_main:
         run.rewind_metrics(state.step)
-    if spec.compile:
+    if spec.compile == "auto" and checkpoint is None:
+        is_faster = compile_if_faster(model, lambda: _compute(model, objective, batches(0)))
+        state = state.model_copy(update={"compiled": is_faster})
+    elif spec.compile is True or state.compiled:
         compile_model(model)
 
     is_over = spec.patience > 0 and state.evaluations_without_better >= spec.patience
     start = Clock(step=state.step, tokens=state.tokens, seconds=state.seconds)
     with (
         Interruption() as interruption,
+        prepared_ahead(batches) as prepared,
         Progress(what, budget.total, start=budget.spent(start)) as progress,
     ):
         steps = train(
             model,
             objective,
             optimizer,
-            batches,
+            prepared,
             spec=spec,
             budget=budget,
             seed=seed,
@@ -117,7 +122,7 @@ def fit(
 
             is_due = is_last or evaluation_cadence.is_due(step.before, step.clock)
             if evaluate is not None and is_due:
-                looked = evaluate()
+                looked = evaluate(state)
                 looked = replace(looked, score=world.from_main(looked.score))
                 epoch = round(step.clock.step / steps_per_epoch, 4)
                 state = _judge(run, model, state, looked, epoch, world)
@@ -172,6 +177,14 @@ def finish(run: RunDirectory, model: Model, state: TrainingState, spec: TrainSpe
         )
     )
     shutil.rmtree(run.checkpoints_path, ignore_errors=True)
+
+
+def _compute(model: Model, objective: Objective, parts: Sequence[Batch]) -> None:
+    """What a step computes, without taking it."""
+    model.train()
+    for part in parts:
+        sum(objective.loss(model, part).values(), torch.zeros(())).backward()  # type: ignore[no-untyped-call]
+    model.zero_grad(set_to_none=True)
 
 
 def _count(state: TrainingState, step: Step) -> TrainingState:

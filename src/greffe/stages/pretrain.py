@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from greffe.checkpoint import check_tokenizer, load_tokenizer, run_weights
+from greffe.checkpoint import TrainingState, check_tokenizer, load_tokenizer, run_weights
 from greffe.config import Recipe
 from greffe.data.corpus import CORPUS_FILE, PREPARE_FILE, Corpus
 from greffe.data.sampler import RowSampler
@@ -17,7 +17,7 @@ from greffe.objectives import build_language_objective
 from greffe.progress import notice
 from greffe.recipe_files import load_recipe
 from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
-from greffe.stages.fit import finish, fit
+from greffe.stages.fit import Looked, finish, fit
 from greffe.stages.folders import (
     check_same_data,
     check_same_recipe,
@@ -25,7 +25,7 @@ from greffe.stages.folders import (
     run_folder,
 )
 from greffe.stages.prepare import prepare
-from greffe.stages.rows import RowSource, look_at_rows
+from greffe.stages.rows import RowSource, look_at_rows, rows_a_look
 from greffe.training.compute import set_up_compute
 from greffe.weights import base_hash, check_same_reading, transfer
 from greffe.world import World
@@ -120,14 +120,17 @@ def pretrain(
             f"pretrain: {sum(p.numel() for p in model.parameters()):,} parameters, "
             f"{text.train.tokens:,} tokens, objective {chosen.objective.kind}, {threads} threads"
         )
+
+        def look(state: TrainingState) -> Looked:
+            most = rows_a_look(spec, sampler.steps_per_epoch, state)
+            return look_at_rows(model, task, held_out, most)
+
         state = fit(
             run,
             model,
             task,
             lambda step: source.training(sampler, step, spec.accumulation, world),
-            (lambda: look_at_rows(model, task, held_out, spec.evaluate_rows))
-            if text.valid.tokens
-            else None,
+            look if text.valid.tokens else None,
             spec=spec,
             steps_per_epoch=sampler.steps_per_epoch,
             seed=chosen.seed,

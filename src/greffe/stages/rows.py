@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from greffe.checkpoint import TrainingState
+from greffe.config import TrainSpec
 from greffe.data.batches import Batch
 from greffe.data.sampler import Indices, RowSampler, permuted
 from greffe.data.shards import TokenPart
@@ -16,9 +18,12 @@ from greffe.model.model import Model
 from greffe.objectives.objective import LanguageObjective, RowBatch
 from greffe.seeding import derive, rng
 from greffe.stages.fit import Looked
+from greffe.training.schedule import Budget, Cadence, Clock
 from greffe.world import World
 
 VALIDATION_BATCH = 32
+LOOKING = 0.02
+FEWEST_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,22 @@ class RowSource:
             yield self.batch(some, np.arange(start, start + len(some), dtype=np.int64), "look")
 
 
+def rows_a_look(spec: TrainSpec, steps_per_epoch: float, state: TrainingState) -> int:
+    """How many validation rows to look at: those of the look before, else what time allows.
+
+    All looks of a training together take about LOOKING of its time; a row costs a third of what it
+    costs to learn from. How long the training is going to be, its own pace so far says.
+    """
+    if (before := state.last_evaluation.get("rows")) is not None:
+        return int(before)
+    budget = Budget.parse(spec.budget, steps_per_epoch)
+    clock = Clock(step=state.step, tokens=state.tokens, seconds=state.seconds)
+    steps = budget.total * clock.step / max(budget.spent(clock), 1e-9)
+    looks = Cadence.parse(spec.evaluate_every, budget).crossings(clock) / budget.progress(clock)
+    affordable = 3 * LOOKING * steps * spec.batch / max(looks, 1.0)
+    return int(min(spec.evaluate_rows, max(FEWEST_ROWS, affordable)))
+
+
 @torch.no_grad()
 def look_at_rows(
     model: Model, objective: LanguageObjective, source: RowSource, most: int
@@ -81,7 +102,7 @@ def look_at_rows(
             sizes[name] = sizes.get(name, 0) + size
     means = {name: sums[name] / max(counts[name], 1.0) for name in sums}
     loss = sum(objective.weights[name] * mean for name, mean in means.items())
-    metrics = {"loss": loss}
+    metrics = {"loss": loss, "rows": min(most, source.rows)}
     for name, size in sizes.items():
         prefix = f"{name}_" if len(sizes) > 1 else ""
         metrics[f"{prefix}perplexity"] = math.exp(min(means[name], 700.0))
