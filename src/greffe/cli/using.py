@@ -40,7 +40,9 @@ def evaluate(
     """Accuracy, macro F1, per-class table, confusion matrix, log loss, calibration error."""
     from greffe import api
     from greffe.cli.render import evaluation_tables, print_tables
+    from greffe.training.compute import set_up_compute
 
+    set_up_compute()
     reading = o.read_options(encoding=encoding, text_column=text_column, label_column=label_column)
     result = api.load(run).evaluate(data, options=reading, long=long.value)
     if as_json:
@@ -66,6 +68,7 @@ def predict(
     from greffe import api
     from greffe.data.tables import read_texts
     from greffe.errors import InputError, InterruptedRunError
+    from greffe.training.compute import set_up_compute
 
     if texts and input_:
         raise InputError("Texts and --input at once cannot be.", hint="give one of them")
@@ -76,6 +79,7 @@ def predict(
             hint='greffe predict RUN "Un livre magnifique."',
         )
     reading = o.read_options(encoding=encoding, text_column=text_column)
+    set_up_compute()
     classifier = api.load(run)
     stream: Iterable[str] = texts or read_texts(input_ or "-", reading)
     shown: list[str] = []

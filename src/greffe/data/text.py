@@ -31,6 +31,7 @@ from greffe.progress import notice
 
 Documents = Literal["line", "paragraph", "file"]
 LONG_DOCUMENT = 1 << 20  # bytes: longer documents are cut into parts
+TYPICAL_COMPRESSION = 4  # text shrinks to about a quarter
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,16 @@ def source_identity(source: str) -> dict[str, object]:
         "size": status.st_size,
         "mtime_ns": status.st_mtime_ns,
     }
+
+
+def estimated_bytes(sources: Sequence[str]) -> int | None:
+    """About how much text there is, without reading it; None where a hub would have to be asked."""
+    if any(source.startswith(HUB_PREFIX) for source in sources):
+        return None
+    return sum(
+        os.stat(source).st_size * (TYPICAL_COMPRESSION if split_suffix(source)[1] else 1)
+        for source in sources
+    )
 
 
 # --- what they hold -----------------------------------------------------------------------------

@@ -20,8 +20,7 @@ class Base(nn.Module):
 
     def __init__(self, spec: ModelSpec, vocab: int) -> None:
         super().__init__()
-        # Its gradient holds the rows that a batch used: a tied head's, which is dense, takes them.
-        self.embedding = nn.Embedding(vocab, spec.width, sparse=True)
+        self.embedding = nn.Embedding(vocab, spec.width)
         self.position = build_position(spec.position, spec)
         self.dropout = nn.Dropout(spec.dropout)
         self.blocks = nn.ModuleList(Block(spec) for _ in range(spec.layers))

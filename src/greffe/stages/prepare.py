@@ -74,7 +74,7 @@ def prepare(
     _check_numbers(valid, workers)
     options = options or ReadOptions()
     sources = find_sources([inputs] if isinstance(inputs, str | Path) else inputs)
-    given = _find_tokenizer(tokenizer, dictionary)
+    given = find_tokenizer(tokenizer, dictionary)
     spec = recipe_tokenizer or TokenizerSpec()
     request = CorpusRequest(
         sources=[source_identity(source) for source in sources],
@@ -119,9 +119,10 @@ def _check_numbers(valid: float, workers: int) -> None:
         )
 
 
-def _find_tokenizer(
+def find_tokenizer(
     tokenizer: str | Path | Tokenizer | None, dictionary: str | Path | None
 ) -> Tokenizer | None:
+    """The tokenizer that is given, or at this path; None: a new one is to be trained."""
     path = Path(tokenizer) if isinstance(tokenizer, str | Path) else None
     if dictionary is not None and (path is None or path.suffix != ".model"):
         raise RecipeError(

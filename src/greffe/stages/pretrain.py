@@ -7,7 +7,7 @@ from pathlib import Path
 
 from greffe.checkpoint import TrainingState, check_tokenizer, load_tokenizer, run_weights
 from greffe.config import Recipe
-from greffe.data.corpus import CORPUS_FILE, PREPARE_FILE, Corpus
+from greffe.data.corpus import Corpus
 from greffe.data.sampler import RowSampler
 from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
@@ -15,8 +15,8 @@ from greffe.errors import RecipeError
 from greffe.model.model import Model, build_model
 from greffe.objectives import build_language_objective
 from greffe.progress import notice
-from greffe.recipe_files import load_recipe
 from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
+from greffe.stages.choosing import begun_recipe, choose_recipe, fitted_recipe, is_prepared, is_time
 from greffe.stages.fit import Looked, finish, fit
 from greffe.stages.folders import (
     check_same_data,
@@ -24,7 +24,7 @@ from greffe.stages.folders import (
     is_finished,
     run_folder,
 )
-from greffe.stages.prepare import prepare
+from greffe.stages.prepare import find_tokenizer, prepare
 from greffe.stages.rows import RowSource, look_at_rows, rows_a_look
 from greffe.training.compute import set_up_compute
 from greffe.weights import base_hash, check_same_reading, transfer
@@ -58,8 +58,13 @@ def pretrain(
     _check_flags(inputs, parent, vocab, tokenizer, dictionary, options, valid)
     if vocab is not None:
         changes = [f"tokenizer.vocab={vocab}", *changes]
-    chosen = choose_recipe(recipe, parent, objective, budget, seed, changes)
     world = World.join()
+    if recipe is None and parent is None and budget is not None and is_time(budget):
+        begun = begun_recipe(out) if resume else None
+        given = find_tokenizer(tokenizer, dictionary)
+        pieces = vocab if given is None else given.size
+        recipe = begun or fitted_recipe(inputs, objective, budget, pieces, world)
+    chosen = choose_recipe(recipe, parent, objective, budget, seed, changes)
     threads = set_up_compute(chosen.train.threads)
     sources = [*inputs, *([parent.path] if parent else [])]
     with run_folder(out, world, overwrite=overwrite, resume=resume, sources=sources) as folder:
@@ -174,36 +179,6 @@ def _check_flags(
             f"{', '.join(idle)} cannot be used with a prepared corpus: {inputs[0]} has it all.",
             hint="give these flags to greffe prepare, or the raw text to greffe pretrain",
         )
-
-
-def choose_recipe(
-    recipe: str | Path | Recipe | None,
-    parent: RunDirectory | None,
-    objective: str | None,
-    budget: str | None,
-    seed: int | None,
-    changes: Sequence[str],
-) -> Recipe:
-    """The recipe named, or the parent's, or `small`; then the flags; then each --set."""
-    if recipe is None:
-        chosen = parent.recipe() if parent is not None else load_recipe("small")
-        if parent is not None and parent.manifest().kind == "classifier":
-            # A classifier's [train] and objective are for labels: text needs the usual ones.
-            usual = load_recipe("small")
-            chosen = chosen.model_copy(update={"objective": usual.objective, "train": usual.train})
-    else:
-        chosen = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    flags = [f"objective.kind={objective}"] if objective else []
-    flags += [f"train.budget={budget!r}"] if budget is not None else []
-    flags += [f"seed={seed}"] if seed is not None else []
-    return chosen.with_changes([*flags, *changes])
-
-
-def is_prepared(inputs: Sequence[str | Path]) -> bool:
-    """Whether the input is a corpus, finished or not, and no text."""
-    folder = Path(inputs[0])
-    markers = (CORPUS_FILE, PREPARE_FILE)
-    return len(inputs) == 1 and any((folder / marker).is_file() for marker in markers)
 
 
 def _open_corpus(

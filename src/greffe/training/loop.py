@@ -59,6 +59,7 @@ def train(
     clock = start
     layers = model.spec.layers
     gradients = Gradients(list(model.parameters()), world)
+    model.base.embedding.sparse = True  # its gradient comes as the rows that a batch used
     mark = time.perf_counter()
     while not budget.is_over(clock):
         model.train()

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from greffe.data.sampler import WINDOW_BATCHES, ExampleSampler, RowSampler, permuted
+
+
+def like_reviews(seed: int) -> tuple[int, ...]:
+    """1,600 lengths in tokens: many short texts, a few that fill the context."""
+    drawn = np.random.default_rng(seed).lognormal(np.log(90), 0.8, size=1600)
+    return tuple(int(length) for length in drawn.clip(4, 256))
 
 
 def test_tiny_permutations() -> None:
@@ -83,3 +92,55 @@ def test_no_label_order_survives() -> None:
     sampler = ExampleSampler(seed=0, lengths=(10,) * 400, batch=20)
     second_half = [np.mean(batch >= 200) for batch in sampler.epoch(0)]
     assert min(second_half) > 0.1 and max(second_half) < 0.9
+
+
+# --- batches by tokens --------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    lengths=st.one_of(
+        st.lists(st.integers(0, 400), min_size=1, max_size=150),
+        # So many that they are planned in several windows, with a few giants among dwarfs.
+        st.lists(st.sampled_from([1, 2, 3, 5000]), min_size=100, max_size=300),
+    ),
+    batch=st.integers(1, 9),
+    seed=st.integers(0, 99),
+)
+def test_every_epoch_is_a_partition_into_as_many_batches(
+    lengths: list[int], batch: int, seed: int
+) -> None:
+    sampler = ExampleSampler(seed, tuple(lengths), batch)
+    for epoch in range(3):
+        batches = sampler.epoch(epoch)
+        assert len(batches) == sampler.steps_per_epoch == -(-len(lengths) // batch)
+        assert all(len(part) for part in batches)
+        assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_batches_of_reviews_hold_little_padding_and_weigh_about_the_same(seed: int) -> None:
+    lengths = np.array(like_reviews(seed))
+    sampler = ExampleSampler(seed, like_reviews(seed), batch=16)
+    for epoch in range(2):
+        batches = sampler.epoch(epoch)
+        sizes = np.array([len(part) for part in batches])
+        assert sizes.mean() == 16
+        assert 4 <= sizes.min() and sizes.max() <= 32
+        padded = sizes * np.array([lengths[part].max() for part in batches])
+        assert padded.sum() < 1.05 * lengths.sum()
+        assert padded.max() < 2.2 * padded.mean()
+
+
+def test_a_batch_of_short_texts_holds_more_of_them() -> None:
+    lengths = np.array(like_reviews(0))
+    batches = ExampleSampler(0, like_reviews(0), batch=16).epoch(0)
+    by_length = sorted(batches, key=lambda part: lengths[part].mean())
+    shortest, longest = by_length[:25], by_length[-25:]
+    assert min(map(len, shortest)) > 16 > max(map(len, longest))
+    assert np.mean([len(part) for part in shortest]) > 2 * np.mean([len(p) for p in longest])
+
+
+def test_texts_of_one_length_make_batches_of_one_size_within_a_text() -> None:
+    batches = ExampleSampler(0, (10,) * 400, batch=20).epoch(0)
+    assert {len(part) for part in batches} <= {19, 20, 21}

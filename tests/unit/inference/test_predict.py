@@ -142,6 +142,28 @@ def test_texts_are_streamed_in_blocks(
     assert taken == 8
 
 
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_number_of_threads_changes_no_prediction(
+    make_model: Any, tiny_tokenizer: Tokenizer, tiny_texts: list[str], causal: bool
+) -> None:
+    model = make_model("classification", context=64)
+    texts = [*tiny_texts[:40], "", " ".join(tiny_texts[:8])]
+    before = torch.get_num_threads()
+    found = []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            options = {"causal": causal, "batch_tokens": 80}
+            found.append(list(predict(model, tiny_tokenizer, LABELS, texts, **options)))
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    for one, two in zip(*found, strict=True):
+        assert two.probabilities == pytest.approx(one.probabilities, abs=1e-6)
+        assert (two.label, two.windows, two.cut) == (one.label, one.windows, one.cut)
+    assert model.training
+
+
 def test_next_to_no_padding_and_no_batch_beyond_its_size(
     make_model: Any, tiny_tokenizer: Tokenizer, watch: Any
 ) -> None:
@@ -165,7 +187,7 @@ def test_a_row_larger_than_a_batch_is_read_alone(
     rows = [np.full(40, 300), np.full(3, 300), np.full(50, 300)]
     with watch(model) as calls:
         classify_logits(model, rows, tiny_tokenizer.pad, causal=False, batch_tokens=8)
-    assert [tuple(call["ids"].shape) for call in calls] == [(1, 3), (1, 40), (1, 50)]
+    assert [tuple(call["ids"].shape) for call in calls] == [(1, 50), (1, 40), (1, 3)]
 
 
 def test_model_goes_back_to_training(make_model: Any, tiny_tokenizer: Tokenizer) -> None:

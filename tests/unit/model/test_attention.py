@@ -5,9 +5,15 @@ import math
 
 import pytest
 import torch
+from torch.profiler import ProfilerActivity, profile
 
+from greffe.config import ClassificationHead, ModelSpec
+from greffe.model import attention
 from greffe.model.attention import Attention, AttentionMask, LayerCache, build_mask
+from greffe.model.base import Base
+from greffe.model.model import build_model
 from greffe.model.positions import Alibi, NoPosition
+from greffe.training.optim import freeze_below
 
 torch.set_num_threads(1)
 
@@ -112,3 +118,90 @@ def test_packed_rows_and_backward_reading_are_never_cached():
         build_mask(2, causal=False, past=3)
     with pytest.raises(AssertionError):
         build_mask(2, causal=True, past=3, documents=torch.zeros(1, 2))
+
+
+# --- which kernel runs, and what it is given ----------------------------------------------------
+
+ROWS, COUNT = 3, 24
+SPEC = ModelSpec(width=16, heads=2, layers=2, feed_forward=32, context=COUNT)
+IDS = torch.arange(ROWS * COUNT).view(ROWS, COUNT) % 50
+READINGS = {
+    "causal": {"causal": True},
+    "causal, padded": {"causal": True, "lengths": torch.tensor([24, 9, 1])},
+    "both ways": {"causal": False},
+    "both ways, padded": {"causal": False, "lengths": torch.tensor([24, 9, 1])},
+    "causal, by documents": {"causal": True, "documents": torch.arange(COUNT)[None] // 7},
+    "both ways, by documents": {"causal": False, "documents": torch.arange(COUNT)[None] // 7},
+}
+MASKS = {
+    "both ways, padded": (ROWS, 1, 1, COUNT),
+    "causal, by documents": (ROWS, 1, COUNT, COUNT),
+    "both ways, by documents": (ROWS, 1, COUNT, COUNT),
+}
+
+
+def reading(name):
+    options = dict(READINGS[name])
+    if "documents" in options:
+        options["documents"] = options["documents"].expand(ROWS, COUNT)
+    return options
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_the_fast_kernel_runs_forward_and_backward(name):
+    base = Base(SPEC, vocab=50)
+    with profile(activities=[ProfilerActivity.CPU]) as watched:
+        base(IDS, **reading(name)).sum().backward()
+    counts = {event.key: event.count for event in watched.key_averages()}
+    assert counts["aten::_scaled_dot_product_flash_attention_for_cpu"] == 2
+    assert counts["aten::_scaled_dot_product_flash_attention_for_cpu_backward"] == 2
+    assert "aten::_scaled_dot_product_attention_math" not in counts
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_a_mask_is_a_tensor_only_where_it_must_be_and_no_larger(name, monkeypatch):
+    seen = []
+    plain = torch.nn.functional.scaled_dot_product_attention
+
+    def noted(q, k, v, attn_mask, is_causal):
+        shape = None if attn_mask is None else tuple(attn_mask.shape)
+        seen.append((shape, None if attn_mask is None else attn_mask.dtype, is_causal))
+        return plain(q, k, v, attn_mask=attn_mask, is_causal=is_causal)
+
+    monkeypatch.setattr(attention.F, "scaled_dot_product_attention", noted)
+    Base(SPEC, vocab=50)(IDS, **reading(name))
+    shape = MASKS.get(name)
+    is_causal = name in ("causal", "causal, padded")
+    assert seen == [(shape, None if shape is None else torch.bool, is_causal)] * 2
+
+
+# --- what a forward pass keeps for its backward -------------------------------------------------
+
+
+def kept_bytes(level, layers):
+    """Memory kept for the backward pass, without parameters, if all below `level` is frozen."""
+    spec = SPEC.model_copy(update={"layers": layers, "dropout": 0.1})
+    model = build_model(spec, 50, {"classification": ClassificationHead(classes=3)}, seed=0)
+    freeze_below(model, level, layers)
+    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    kept = {}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        scores = model(IDS, "classification", causal=False)
+    assert scores.requires_grad
+    return sum(kept.values())
+
+
+def test_frozen_layers_keep_nothing_for_the_backward_pass():
+    layers = 6
+    whole = kept_bytes(0, layers)
+    assert kept_bytes(layers + 1, layers) < 0.02 * whole
+    assert 0.4 < kept_bytes(layers // 2 + 1, layers) / whole < 0.6
+    kept = [kept_bytes(level, layers) for level in range(layers + 2)]
+    assert kept == sorted(kept, reverse=True)

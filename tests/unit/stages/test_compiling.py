@@ -11,7 +11,8 @@ import torch
 
 from greffe.config import ModelSpec, NextTokenHead
 from greffe.model.model import Model, build_model
-from greffe.stages.compiling import compile_model
+from greffe.stages import compiling
+from greffe.stages.compiling import compile_if_faster, compile_model
 
 
 @pytest.fixture
@@ -72,3 +73,57 @@ def test_with_a_compiler_the_base_is_compiled_in_place(
     assert len(compiled) == 1
     assert list(model.state_dict()) == names
     assert capsys.readouterr().err == ""
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that only work moves: `clock[0]` is the time."""
+    now = [0.0]
+    monkeypatch.setattr(compiling.time, "perf_counter", lambda: now[0])
+    return now
+
+
+def pretend_to_compile(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is a compiler, and compile() leaves its mark as torch does."""
+    monkeypatch.setattr(compiling.shutil, "which", lambda name: name)
+    monkeypatch.setattr(
+        model.base,
+        "compile",
+        lambda **_: setattr(model.base, "_compiled_call_impl", type(model.base).forward),
+    )
+
+
+@pytest.mark.parametrize(("with_it", "kept"), [(0.5, True), (0.99, False), (1.5, False)])
+def test_the_faster_way_is_kept_and_said(
+    model: Model,
+    clock: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    with_it: float,
+    kept: bool,
+) -> None:
+    pretend_to_compile(model, monkeypatch)
+
+    def work() -> None:
+        clock[0] += with_it if model.base._compiled_call_impl is not None else 1.0
+
+    assert compile_if_faster(model, work) is kept
+    assert (model.base._compiled_call_impl is not None) is kept
+    said = capsys.readouterr().err
+    assert f"torch.compile {'on' if kept else 'off'}: {with_it * 1e3:.0f} ms" in said
+
+
+def test_a_compiler_that_fails_is_told_and_done_without(
+    model: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretend_to_compile(model, monkeypatch)
+
+    def work() -> None:
+        if model.base._compiled_call_impl is not None:
+            raise RuntimeError("no such register\nand a long story")
+
+    assert not compile_if_faster(model, work)
+    assert model.base._compiled_call_impl is None
+    assert "runs without it: no such register\n" in capsys.readouterr().err
+    ids = torch.tensor([[0, 9, 2]])
+    assert model(ids, "next_token", causal=True).shape == (1, 3, 300)

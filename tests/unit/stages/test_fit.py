@@ -81,14 +81,16 @@ class Fitter:
             )
         )
 
-    def look(self) -> Looked:
+    def look(self, _: checkpoint.TrainingState) -> Looked:
         """Validation with made-up scores, better each time unless told otherwise."""
         self.looks += 1
         score = float(next(self.scores))
         return Looked(score=score, metrics={"loss": -score}, line=f"score {score}")
 
     def fit(
-        self, objective: Objective | None = None, evaluate: Callable[[], Looked] | None = None
+        self,
+        objective: Objective | None = None,
+        evaluate: Callable[[checkpoint.TrainingState], Looked] | None = None,
     ) -> checkpoint.TrainingState:
         """Train; the model is left in `self.model`."""
         self.model = build_model(SHAPE, VOCAB, HEADS, seed=0)
@@ -152,9 +154,9 @@ def test_which_weights_the_run_ends_with(tmp_path: Path, keep: str) -> None:
     fitter.scores = iter([1.0, 5.0, 2.0, 3.0])
     seen: list[dict[str, torch.Tensor]] = []
 
-    def look() -> Looked:
+    def look(state: checkpoint.TrainingState) -> Looked:
         seen.append(fitter.weights())
-        return fitter.look()
+        return fitter.look(state)
 
     state = fitter.fit(evaluate=look)
     assert state.best_step == 6
@@ -214,10 +216,10 @@ def test_a_signal_saves_the_state_and_says_how_to_go_on(
     whole, stopped = Fitter(tmp_path / "whole"), Fitter(tmp_path / "stopped")
     whole.fit()
 
-    def look() -> Looked:
+    def look(state: checkpoint.TrainingState) -> Looked:
         if stopped.looks == 1:
             os.kill(os.getpid(), number)
-        return stopped.look()
+        return stopped.look(state)
 
     with pytest.raises(InterruptedRunError, match="Stopped at step 7") as caught:
         stopped.fit(evaluate=look)

@@ -13,10 +13,8 @@ from torch import Tensor
 
 from greffe.data.batches import Batch
 from greffe.errors import TrainingError
-from greffe.machine import cores
 from greffe.model.model import Model
 from greffe.objectives.objective import Objective
-from greffe.training.loop import set_threads
 from greffe.training.optim import level_of
 from greffe.training.schedule import Clock
 
@@ -303,7 +301,7 @@ def test_the_count_goes_on_after_a_restart(trainer: Make) -> None:
         next(loop)
 
 
-# --- stopping and threads -----------------------------------------------------------------------
+# --- stopping -----------------------------------------------------------------------------------
 
 
 def test_an_interruption_is_told_with_the_step_it_fell_in(trainer: Make) -> None:
@@ -314,17 +312,3 @@ def test_an_interruption_is_told_with_the_step_it_fell_in(trainer: Make) -> None
     flag[0] = True
     step = next(loop)
     assert step.is_interrupted and step.clock.step == 2
-
-
-def test_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = torch.get_num_threads()
-    try:
-        monkeypatch.setenv("OMP_NUM_THREADS", "1")
-        assert set_threads(2) == 2 == torch.get_num_threads()
-        assert set_threads(0) == 1 == torch.get_num_threads()
-        monkeypatch.delenv("OMP_NUM_THREADS")
-        assert set_threads(0) == cores() == torch.get_num_threads()
-        monkeypatch.setenv("LOCAL_WORLD_SIZE", "1000")
-        assert set_threads(0) == 1
-    finally:
-        torch.set_num_threads(before)

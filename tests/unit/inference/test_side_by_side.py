@@ -1,0 +1,90 @@
+"""Pieces on all cores: the results, order, errors and thread numbers of one after the other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from greffe.inference.side_by_side import side_by_side
+
+
+@pytest.fixture(autouse=True)
+def restored() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def tensors(count: int = 12) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(20 + place, 30, generator=generator) for place in range(count)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_results_are_the_plain_ones_in_order(threads: int) -> None:
+    pieces = tensors()
+    torch.set_num_threads(1)
+    expected = [(piece @ piece.t()).exp() for piece in pieces]
+    torch.set_num_threads(threads)
+    found = side_by_side(lambda piece: (piece @ piece.t()).exp(), pieces)
+    assert len(found) == len(expected)
+    assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
+
+
+def test_pieces_really_run_at_once() -> None:
+    torch.set_num_threads(2)
+    meeting = threading.Barrier(2)  # which one thread alone would never leave
+    assert len(side_by_side(lambda piece: meeting.wait(timeout=20), [1, 2, 3, 4])) == 4
+
+
+def test_the_first_piece_may_end_last() -> None:
+    torch.set_num_threads(2)
+    second_is_done = threading.Event()
+
+    def work(piece: int) -> int:
+        if piece == 0:
+            assert second_is_done.wait(timeout=20)
+        else:
+            second_is_done.set()
+        return 10 * piece
+
+    assert side_by_side(work, [0, 1, 2]) == [0, 10, 20]
+
+
+def test_each_piece_has_one_thread_and_the_caller_keeps_its_own_number() -> None:
+    torch.set_num_threads(3)
+    inside = side_by_side(lambda piece: torch.get_num_threads(), range(9))
+    assert inside == [1] * 9
+    assert torch.get_num_threads() == 3
+    seen: list[int] = []
+    thread = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    assert seen == [3], "a thread that begins later has the number too"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_passes_through_and_the_thread_number_is_restored(threads: int) -> None:
+    torch.set_num_threads(threads)
+
+    def work(piece: int) -> int:
+        if piece == 2:
+            raise KeyError("piece 2")
+        return piece
+
+    with pytest.raises(KeyError, match="piece 2"):
+        side_by_side(work, range(5))
+    assert torch.get_num_threads() == threads
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("pieces")]
+
+
+@pytest.mark.parametrize(("threads", "pieces"), [(1, 5), (2, 1), (3, 2), (3, 0)])
+def test_few_pieces_run_in_the_caller_with_all_threads(threads: int, pieces: int) -> None:
+    torch.set_num_threads(threads)
+    seen = side_by_side(
+        lambda piece: (threading.current_thread(), torch.get_num_threads()), range(pieces)
+    )
+    assert seen == [(threading.current_thread(), threads)] * pieces

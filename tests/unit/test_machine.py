@@ -1,0 +1,65 @@
+"""Cores, and memory that stays with the process."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import greffe
+from greffe import machine
+from greffe.machine import cores, keep_freed_memory
+
+COUNT_FAULTS = """
+import resource
+import torch
+from greffe.machine import keep_freed_memory
+
+def faults(times):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(times):
+        torch.empty(16 * 2**20).fill_(1.0)  # 64 MB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+torch.set_num_threads(1)
+without = faults(20)
+is_kept = keep_freed_memory()
+faults(20)  # the first ones leave gaps too small for the next
+print(is_kept, without, faults(20))
+"""
+
+
+def test_cores_are_those_this_process_may_use() -> None:
+    assert 1 <= cores() <= (os.cpu_count() or 1)
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_other_systems_are_not_asked(monkeypatch: pytest.MonkeyPatch, platform: str) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(ctypes, "CDLL", None)
+    assert keep_freed_memory() is False
+
+
+def test_a_c_library_without_the_switch_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine.sys, "platform", "linux")
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
+    assert keep_freed_memory() is False
+
+
+def test_kept_memory_is_not_fetched_again() -> None:
+    """Measured in a process of its own: the switch cannot be taken back."""
+    found = subprocess.run(
+        [sys.executable, "-c", COUNT_FAULTS],
+        env={"PYTHONPATH": str(Path(greffe.__file__).parents[1])},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    is_kept, without, kept = found.stdout.split()
+    assert is_kept == "True"
+    assert int(without) >= 20
+    assert 10 * int(kept) <= int(without), found.stdout

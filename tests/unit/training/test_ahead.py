@@ -1,0 +1,99 @@
+"""Batches prepared ahead are the same batches, earlier."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from greffe.training.ahead import prepared_ahead
+
+PATIENCE = 20  # seconds; only a broken test waits so long
+
+
+def running() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("batches")]
+
+
+@pytest.mark.parametrize("steps", [range(5), [7, 8, 3, 3, 4, 0], [5, 4, 3], []])
+def test_every_step_gets_its_own_whatever_the_order(steps: list[int]) -> None:
+    with prepared_ahead(lambda step: f"batch {step}") as get:
+        assert [get(step) for step in steps] == [f"batch {step}" for step in steps]
+
+
+def test_steps_in_order_are_prepared_once() -> None:
+    asked: list[int] = []
+    with prepared_ahead(asked.append) as get:
+        for step in range(3, 8):
+            get(step)
+    assert asked == [3, 4, 5, 6, 7, 8]
+
+
+def test_the_next_step_begins_before_it_is_asked_for() -> None:
+    begun = threading.Event()
+
+    def prepare(step: int) -> int:
+        if step == 1:
+            begun.set()
+        return step
+
+    with prepared_ahead(prepare) as get:
+        assert not begun.is_set()
+        assert get(0) == 0
+        assert begun.wait(PATIENCE)
+        assert get(1) == 1
+
+
+def test_a_step_does_not_wait_for_the_one_after_it() -> None:
+    release = threading.Event()
+
+    def prepare(step: int) -> int:
+        if step == 1:
+            assert release.wait(PATIENCE)
+        return step
+
+    with prepared_ahead(prepare) as get:
+        assert get(0) == 0
+        release.set()
+        assert get(1) == 1
+
+
+def test_an_error_comes_at_the_step_that_asked_and_not_before() -> None:
+    failed = threading.Event()
+
+    def prepare(step: int) -> int:
+        if step == 2:
+            failed.set()
+            raise ValueError("no step 2")
+        return step
+
+    with prepared_ahead(prepare) as get:
+        assert get(0) == 0
+        assert get(1) == 1
+        assert failed.wait(PATIENCE)
+        with pytest.raises(ValueError, match="no step 2"):
+            get(2)
+        assert get(3) == 3
+
+
+def test_an_error_in_a_step_that_nobody_asks_for_is_not_told() -> None:
+    def prepare(step: int) -> int:
+        if step == 1:
+            raise ValueError("the data end here")
+        return step
+
+    with prepared_ahead(prepare) as get:
+        assert get(0) == 0
+
+
+def test_nothing_runs_on_after_the_block() -> None:
+    finished: list[int] = []
+    with prepared_ahead(finished.append) as get:
+        get(0)
+        assert running()
+    assert not running()
+    assert finished == [0, 1]
+    with pytest.raises(KeyError), prepared_ahead(finished.append) as get:
+        get(5)
+        raise KeyError
+    assert not running()
