@@ -126,7 +126,7 @@ def test_batches_of_reviews_hold_little_padding_and_weigh_about_the_same(seed: i
         batches = sampler.epoch(epoch)
         sizes = np.array([len(part) for part in batches])
         assert sizes.mean() == 16
-        assert 4 <= sizes.min() and sizes.max() <= 32
+        assert sizes.min() >= 4 and sizes.max() <= 32
         padded = sizes * np.array([lengths[part].max() for part in batches])
         assert padded.sum() < 1.05 * lengths.sum()
         assert padded.max() < 2.2 * padded.mean()

@@ -10,7 +10,7 @@ from greffe.stages.rows import FEWEST_ROWS, rows_a_look
 
 
 def cost(spec: TrainSpec, state: TrainingState, steps: int, looks: int) -> float:
-    """Share of the training's time that its looks take, a look at a row being a third of a step's."""
+    """Share of the time that looks take, a look at a row costing a third of a step on it."""
     return looks * rows_a_look(spec, 1000.0, state) / 3 / (steps * spec.batch)
 
 

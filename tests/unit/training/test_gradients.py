@@ -106,7 +106,9 @@ def test_rows_train_bit_for_bit_as_whole_tables() -> None:
 
 
 @pytest.mark.parametrize(("clip", "parts"), [(0, 1), (0, 3), (0.3, 1), (0.3, 2), (100, 1)])
-def test_rows_train_as_whole_tables_with_any_words_clipped_and_in_parts(clip: float, parts: int) -> None:
+def test_rows_train_as_whole_tables_with_any_words_clipped_and_in_parts(
+    clip: float, parts: int
+) -> None:
     rows, whole = Bag(sparse=True), Bag(sparse=False)
     found = train(rows, clip=clip, parts=parts)
     expected = train(whole, clip=clip, parts=parts, by=plainly)
@@ -180,6 +182,17 @@ def test_a_step_without_rows_follows_one_with_them() -> None:
     assert model.embedding.weight.grad is None
     expected = nn.utils.get_total_norm([p.grad for p in model.linear.parameters()])
     assert gradients.clip(0) == pytest.approx(float(expected))
+
+
+def test_a_step_with_a_whole_gradient_follows_one_with_rows() -> None:
+    model, gradients = after_backward()
+    gradients.clear()
+    model.embedding.weight.square().sum().backward()
+    expected = 2 * model.embedding.weight.detach()
+    gradients.gather()
+    assert gradients.clip(1.0) == pytest.approx(float(expected.norm()))
+    factor = 1 / float(expected.norm())
+    torch.testing.assert_close(model.embedding.weight.grad, expected * factor)
 
 
 # --- clipping -----------------------------------------------------------------------------------
