@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from greffe.machine import wait_briefly
+
 if TYPE_CHECKING:
     from greffe.api import Run, finetune, load, prepare, pretrain
     from greffe.config import Recipe
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from greffe.recipe_files import load_recipe
 
 __version__ = "0.1.0"
+
+wait_briefly()
 
 __all__ = [
     "Corpus",

@@ -12,7 +12,7 @@ import pytest
 
 import greffe
 from greffe import machine
-from greffe.machine import cores, keep_freed_memory
+from greffe.machine import cores, keep_freed_memory, wait_briefly
 
 COUNT_FAULTS = """
 import resource
@@ -63,3 +63,12 @@ def test_kept_memory_is_not_fetched_again() -> None:
     assert is_kept == "True"
     assert int(without) >= 20
     assert 10 * int(kept) <= int(without), found.stdout
+
+
+def test_waiting_briefly_leaves_a_choice_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    wait_briefly()
+    assert os.environ["GOMP_SPINCOUNT"].isdigit()
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    wait_briefly()
+    assert os.environ["GOMP_SPINCOUNT"] == "7"

@@ -112,7 +112,7 @@ class ExampleSampler:
 def _equal_cuts(costs: npt.NDArray[np.float64], parts: int) -> Indices:
     """Where to cut so that all parts cost about the same and none is empty; [parts - 1]."""
     total = np.cumsum(costs)
-    wanted = np.searchsorted(total, total[-1] * np.arange(1, parts) / parts)
+    wanted = np.searchsorted(total - costs / 2, total[-1] * np.arange(1, parts) / parts)
     least = np.arange(1, parts)
     cuts = np.maximum.accumulate(wanted - least) + least
     return np.clip(cuts, least, len(costs) - parts + least)

@@ -32,7 +32,7 @@ CHUNK_BYTES = 256 * 2**20  # of logits: smaller chunks read the weight more ofte
 VOCAB_MULTIPLE = 64
 OTHER_MULTIPLE = 16
 LARGEST_SUM = 1e25  # of a row's exponentials: what is multiplied by them stays far from overflow
-NOWHERE = -1e4  # logit of a padding token: its exponential is zero
+NOWHERE = -1e30  # logit of a padding token, below any real one: its exponential is zero
 
 
 def vocabulary_loss(features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
@@ -124,7 +124,6 @@ class _Problem:
         self.table[vocab:, :width] = 0.0
         self.table[vocab:, width] = NOWHERE
         self.table[:, self.ones] = 1.0
-        self.table[:, self.ones + 1 :] = 0.0
         # Padding aligns the rows; only the gradient's product, which is as wide, runs over it.
         self.used_table = self.table[:, : self.ones + 1]
         self.target_weights = weight[targets]
@@ -214,6 +213,8 @@ def _scratch(name: str, rows: int, columns: int, like: Tensor) -> Tensor:
     kept: Tensor | None = getattr(_scratches, name, None)
     size = rows * columns
     if kept is None or kept.dtype != like.dtype or kept.device != like.device or len(kept) < size:
-        kept = like.new_empty(size)
+        # Memory taken while a model only predicts could not be written to by a training after it.
+        with torch.inference_mode(False):
+            kept = torch.empty(size, dtype=like.dtype, device=like.device)
         setattr(_scratches, name, kept)
     return kept[:size].view(rows, columns)

@@ -53,9 +53,10 @@ class Gradients:
                 # Ranks used different rows: their sum is as long as all of them.
                 parameter.grad = gradient.to_dense()
                 continue
-            rows = gradient.coalesce()
-            used = _UsedRows(rows.indices()[0], rows.values())
-            table = self._tables.setdefault(parameter, torch.zeros_like(parameter))
+            used = _used_rows(gradient)
+            if parameter not in self._tables:
+                self._tables[parameter] = torch.zeros_like(parameter)
+            table = self._tables[parameter]
             table[used.numbers] = used.values
             parameter.grad = table
             self._used[parameter] = used
@@ -79,3 +80,12 @@ class Gradients:
         assert parameter.grad is not None
         used = self._used.get(parameter)
         return parameter.grad if used is None else used.values
+
+
+def _used_rows(gradient: Tensor) -> _UsedRows:
+    """The rows of a sparse gradient, each once; summed in the order of a dense one, to the bit."""
+    numbers, places = gradient._indices()[0].unique(return_inverse=True)
+    values = gradient._values()
+    return _UsedRows(
+        numbers, values.new_zeros(len(numbers), *values.shape[1:]).index_add_(0, places, values)
+    )

@@ -141,6 +141,7 @@ def test_a_batch_of_short_texts_holds_more_of_them() -> None:
     assert np.mean([len(part) for part in shortest]) > 2 * np.mean([len(p) for p in longest])
 
 
-def test_texts_of_one_length_make_batches_of_one_size_within_a_text() -> None:
-    batches = ExampleSampler(0, (10,) * 400, batch=20).epoch(0)
-    assert {len(part) for part in batches} <= {19, 20, 21}
+@pytest.mark.parametrize(("count", "batch"), [(4, 2), (400, 20), (96, 3)])
+def test_texts_of_one_length_make_batches_of_one_size(count, batch):
+    batches = ExampleSampler(0, (10,) * count, batch).epoch(0)
+    assert {len(part) for part in batches} == {batch}

@@ -346,3 +346,26 @@ def test_gradients_have_their_true_size():
         assert gradient.shape == tensor.shape
         assert gradient.is_contiguous()
         assert gradient.untyped_storage().nbytes() == gradient.numel() * gradient.element_size()
+
+
+def test_training_follows_a_loss_in_inference_mode():
+    weight = torch.randn(30_000, 4)  # larger than what other tests left behind
+    features, bias, targets = torch.randn(5, 4), torch.zeros(30_000), torch.randint(30_000, (5,))
+    with torch.inference_mode():
+        vocabulary_nll(features, weight, bias, targets)
+    vocabulary_loss(features, weight.requires_grad_(), bias, targets).backward()
+    assert weight.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("level", [-9_990.0, -1e5, -1e8])
+def test_padding_is_below_any_logit(level):
+    torch.manual_seed(0)
+    features = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(9, 4, dtype=torch.float64, requires_grad=True)
+    bias = torch.full((9,), level, dtype=torch.float64, requires_grad=True)
+    targets = torch.randint(9, (5,))
+    loss = vocabulary_loss(features, weight, bias, targets)
+    found = torch.autograd.grad(loss, (features, weight, bias))
+    plain = F.cross_entropy(F.linear(features, weight, bias), targets, reduction="sum")
+    torch.testing.assert_close(loss, plain)
+    torch.testing.assert_close(found, torch.autograd.grad(plain, (features, weight, bias)))

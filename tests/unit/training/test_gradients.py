@@ -267,3 +267,39 @@ def test_several_ranks_sum_whole_tables() -> None:
     assert float(nn.utils.get_total_norm([p.grad for p in model.parameters()])) <= 0.5
     gradients.clear()
     assert model.embedding.weight.grad is None
+
+
+def test_the_table_is_made_once():
+    embedding = nn.Embedding(1000, 8, sparse=True)
+    gradients = Gradients([embedding.weight], World())
+    made = []
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            if isinstance(result, torch.Tensor) and func.overloadpacket.__name__ in (
+                "zeros_like",
+                "new_zeros",
+                "zeros",
+            ):
+                made.append(result.numel())
+            return result
+
+    for _ in range(3):
+        gradients.clear()
+        embedding(torch.tensor([1, 2, 2])).sum().backward()
+        with Watch():
+            gradients.gather()
+    assert made.count(8000) == 1
+
+
+def test_rows_are_summed_in_the_order_of_the_whole_table():
+    torch.manual_seed(0)
+    ids, outer = torch.randint(10, (200,)), torch.randn(200, 8)
+    found = []
+    for sparse in (True, False):
+        embedding = nn.Embedding(10, 8, sparse=sparse)
+        embedding(ids).backward(outer)
+        Gradients([embedding.weight], World()).gather()
+        found.append(embedding.weight.grad)
+    assert torch.equal(*found)
