@@ -49,6 +49,7 @@ TRAINER_GROUPED = "HF Trainer, by length"
 PIPELINE = "HF pipeline"
 PIPELINE_BATCHED = "HF pipeline, by 32"
 TFIDF = "TF-IDF + regression"
+CROSS_ENTROPY = "F.cross_entropy"
 SMALL_CORPUS = "small corpus"
 LARGE_CORPUS = "large corpus"
 
@@ -110,6 +111,14 @@ CASES = (
         round_seconds=0.5,
         less_is_better=True,
         goals=(Goal("seconds until the help is there", "value", 0.5),),
+    ),
+    Case(
+        name="kernel",
+        title="The vocabulary loss alone",
+        unit="rows/s",
+        module="kernel",
+        round_seconds=15,
+        is_default=False,
     ),
     Case(
         name="corpus-memory",

@@ -15,19 +15,20 @@ from greffe.progress import format_count
 from greffe.recipe_files import load_recipe
 
 PROBE_WIDTH = 256
-BYTES_A_TOKEN = 4.0
-VOCABS = ((1e6, 2_000), (5e6, 4_000), (20e6, 8_000), (math.inf, 16_000))
-"""Up to so many bytes of text, so many pieces: rarer ones would hardly ever be seen."""
+BYTES_A_TOKEN = 4.3
+VOCABS = ((2e6, 2_000), (6e6, 4_000), (20e6, 8_000), (math.inf, 16_000))
+"""Up to so many bytes of text, so many pieces: nine in ten of them are seen twenty times."""
 SHAPES = ((128, 2), (128, 4), (192, 3), (256, 4), (320, 5), (384, 6), (512, 8))
 """Width and layers, from small to large."""
-TOKENS_A_WEIGHT = 1.2
+TOKENS_A_WEIGHT = 5.0
 """Tokens read in the time for each weight of the blocks: below it, a smaller base gets further."""
 WEIGHTS_A_TOKEN = 2.0
 """Weights of the blocks for each token of the text: above it, the base learns it by heart."""
 STEPS = 2_000
 """So many steps at least, as long as batches are not tiny."""
 BATCHES = (4, 8, 16, 32, 64)
-SHORT_ROWS_BELOW = 5 * 60.0
+ROWS = (256, 128)
+"""Shorter ones, which are no faster, only where batches cannot get smaller."""
 OVERHEAD_WIDTH = 60.0
 """Speed grows with the width as width / (width + this): narrow products leave the cores idle."""
 
@@ -57,16 +58,16 @@ def fit_recipe(
     objective = objective or usual.objective
     size = math.inf if text_bytes is None else float(text_bytes)
     pieces = vocab or next(pieces for limit, pieces in VOCABS if size <= limit)
-    context = 128 if seconds < SHORT_ROWS_BELOW else 256
     text_tokens = size / BYTES_A_TOKEN
 
     width, layers = SHAPES[0]
     for shape in SHAPES:
         weights = _weights(*shape)
-        tokens = seconds * _tokens_a_second(*shape, pieces, context, objective, speed)
+        tokens = seconds * _tokens_a_second(*shape, pieces, objective, speed)
         if tokens >= TOKENS_A_WEIGHT * weights and weights <= WEIGHTS_A_TOKEN * text_tokens:
             width, layers = shape
-    tokens = seconds * _tokens_a_second(width, layers, pieces, context, objective, speed)
+    tokens = seconds * _tokens_a_second(width, layers, pieces, objective, speed)
+    context = next((rows for rows in ROWS if tokens / (BATCHES[0] * rows) >= STEPS), ROWS[-1])
     batch = max((b for b in BATCHES if tokens / (b * context) >= STEPS), default=BATCHES[0])
     recipe = usual.with_changes(
         [
@@ -94,7 +95,9 @@ def _reasons(
 ) -> tuple[str, str, str]:
     model, batch = recipe.model, recipe.train.batch
     text = "of unknown size" if text_bytes is None else f"{format_count(text_bytes)} bytes"
-    epochs = "" if text_bytes is None else f", {tokens * BYTES_A_TOKEN / text_bytes:.2g} epochs"
+    epochs = ""
+    if text_bytes is not None:
+        epochs = f", {format_count(round(tokens * BYTES_A_TOKEN / text_bytes, 1))} epochs"
     steps = tokens / (batch * model.context)
     pieces = f"{recipe.tokenizer.vocab:,} pieces" + (" as given" if given else "")
     shape = f"width {model.width}, {model.layers} layers, rows of {model.context}, batch {batch}"
@@ -112,12 +115,11 @@ def _weights(width: int, layers: int) -> int:
 
 
 def _tokens_a_second(
-    width: int, layers: int, vocab: int, context: int, objective: ObjectiveSpec, speed: float
+    width: int, layers: int, vocab: int, objective: ObjectiveSpec, speed: float
 ) -> float:
+    context = ROWS[0]
     small = load_recipe("small").model
-    spec = small.model_copy(
-        update={"width": width, "layers": layers, "feed_forward": 4 * width, "context": context}
-    )
+    spec = small.model_copy(update={"width": width, "layers": layers, "feed_forward": 4 * width})
     predicted = round(context * _predicted_share(objective))
     a_row = base_operations(spec, [context], causal=isinstance(objective, Causal))
     a_row += vocabulary_operations(width, vocab, predicted, transform=True)

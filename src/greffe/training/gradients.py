@@ -84,7 +84,7 @@ class Gradients:
 
 def _used_rows(gradient: Tensor) -> _UsedRows:
     """The rows of a sparse gradient, each once; summed in the order of a dense one, to the bit."""
-    numbers, places = gradient._indices()[0].unique(return_inverse=True)
+    numbers, places = gradient._indices()[0].unique(return_inverse=True)  # type: ignore[no-untyped-call]
     values = gradient._values()
     return _UsedRows(
         numbers, values.new_zeros(len(numbers), *values.shape[1:]).index_add_(0, places, values)
