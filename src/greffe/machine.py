@@ -7,6 +7,7 @@ import sys
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # glibc's numbers for mallopt
 _NEVER = 2**30
+_LARGEST = 32 * 2**20  # bytes: beyond this, what is kept would lie about in pieces
 _MOMENT = "10000"  # turns of a loop, some tens of microseconds
 
 
@@ -28,7 +29,7 @@ def keep_freed_memory() -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False
-    settled = [mallopt(_MMAP_THRESHOLD, _NEVER), mallopt(_TRIM_THRESHOLD, _NEVER)]
+    settled = [mallopt(_MMAP_THRESHOLD, _LARGEST), mallopt(_TRIM_THRESHOLD, _NEVER)]
     return all(settled)
 
 

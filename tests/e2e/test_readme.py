@@ -15,7 +15,7 @@ from greffe.progress import quiet
 from greffe.samples.toy import toy_documents, toy_reviews
 
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-SMALLER = {"20m": "4steps", "10m": "4steps", "1h": "4steps", "small": "tiny", "16000": "600"}
+SMALLER = {"20m": "2s", "10m": "4steps", "1h": "4steps", "small": "tiny", "16000": "600"}
 
 
 def commands() -> list[list[str]]:

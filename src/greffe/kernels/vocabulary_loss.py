@@ -28,7 +28,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 IGNORED = -100
-CHUNK_BYTES = 256 * 2**20  # of logits: smaller chunks read the weight more often than they save
+CHUNK_BYTES = 64 * 2**20  # of logits: 4 times as much is 5 % faster and takes 100 MB more
 VOCAB_MULTIPLE = 64
 OTHER_MULTIPLE = 16
 LARGEST_SUM = 1e25  # of a row's exponentials: what is multiplied by them stays far from overflow
