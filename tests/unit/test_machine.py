@@ -22,7 +22,8 @@ from greffe.machine import keep_freed_memory
 def faults(times):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(times):
-        torch.empty(16 * 2**20).fill_(1.0)  # 64 MB
+        some = [torch.empty(6 * 2**20).fill_(1.0) for _ in range(4)]  # 24 MB each
+        del some
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 torch.set_num_threads(1)

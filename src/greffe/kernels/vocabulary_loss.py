@@ -28,7 +28,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 IGNORED = -100
-CHUNK_BYTES = 64 * 2**20  # of logits: 4 times as much is 5 % faster and takes 100 MB more
+CHUNK_BYTES = 48 * 2**20  # of logits: 5 times as much is 5 % faster and takes 150 MB more
 VOCAB_MULTIPLE = 64
 OTHER_MULTIPLE = 16
 LARGEST_SUM = 1e25  # of a row's exponentials: what is multiplied by them stays far from overflow
@@ -51,7 +51,7 @@ def vocabulary_loss(features: Tensor, weight: Tensor, bias: Tensor, targets: Ten
 def vocabulary_nll(features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
     """Cross-entropy of each row [N], zero where the target is -100; without gradients."""
     counted = targets.ne(IGNORED).nonzero().squeeze(1)
-    problem = _Problem(features[counted], weight, bias, targets[counted])
+    problem = _Problem(_rows(features, counted), weight, bias, _rows(targets, counted))
     nll = features.new_zeros(targets.shape)
     for chunk in problem.chunks():
         chunk.exponentiate()
@@ -70,7 +70,7 @@ class _VocabularyLoss(torch.autograd.Function):
     ) -> Tensor:
         needs_features, ctx.needs_weight, ctx.needs_bias, _ = ctx.needs_input_grad
         counted = targets.ne(IGNORED).nonzero().squeeze(1)
-        problem = _Problem(features[counted], weight, bias, targets[counted])
+        problem = _Problem(_rows(features, counted), weight, bias, _rows(targets, counted))
         features_gradient = torch.zeros_like(features) if needs_features else None
         needs_table = ctx.needs_weight or ctx.needs_bias
         table_gradient = torch.empty_like(problem.table) if needs_table else None
@@ -195,6 +195,11 @@ class _Chunk:
     def scaled(self, sums: Tensor) -> Tensor:
         """[features, 1] / sums: what turns the product with `logits_gradient` into a gradient."""
         return self.features / sums[:, None]
+
+
+def _rows(values: Tensor, numbers: Tensor) -> Tensor:
+    """Some of the rows; where these are all, no copy is made."""
+    return values if len(numbers) == len(values) else values[numbers]
 
 
 def _are_safe(sums: Tensor) -> bool:
