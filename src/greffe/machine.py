@@ -8,7 +8,7 @@ import sys
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # glibc's numbers for mallopt
 _NEVER = 2**30
 _LARGEST = 32 * 2**20  # bytes: beyond this, what is kept would lie about in pieces
-_MOMENT = "10000"  # turns of a loop, some tens of microseconds
+_MOMENT = "30000"  # turns of a loop, about a tenth of a millisecond
 
 
 def cores() -> int:

@@ -6,9 +6,15 @@ import threading
 
 import pytest
 
+from greffe.training import ahead
 from greffe.training.ahead import prepared_ahead
 
 PATIENCE = 20  # seconds; only a broken test waits so long
+
+
+@pytest.fixture(autouse=True)
+def every_step_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "LONG_STEP", 0.0)
 
 
 def running() -> list[str]:
@@ -97,3 +103,13 @@ def test_nothing_runs_on_after_the_block() -> None:
         get(5)
         raise KeyError
     assert not running()
+
+
+def test_short_steps_are_prepared_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "LONG_STEP", 60.0)
+    where: list[str] = []
+    with prepared_ahead(lambda step: where.append(threading.current_thread().name)) as get:
+        for step in range(4):
+            get(step)
+    # The first step has none before it that could have been short.
+    assert where[2:] == ["MainThread", "MainThread"]
