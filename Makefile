@@ -18,7 +18,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo test test-fast pytest-fast pytest-slow lint types layers format bench clean
+.PHONY: help venv demo test test-fast pytest-fast pytest-slow browser lint types layers format bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,12 +40,18 @@ test: lint types layers pytest-fast pytest-slow ## every check and every test
 
 test-fast: lint types layers pytest-fast ## every check, and the tests that take moments
 
-pytest-fast: $(STAMP)
+pytest-fast: $(STAMP) browser
 	$(PYTEST) -n 2 -m "not slow"
 
 # Slow tests measure time, memory or interruption: one at a time.
 pytest-slow: $(STAMP)
 	$(PYTEST) -m slow
+
+browser: ## Chromium, in which the reports are tested; installed where it is missing and may be
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || \
+	  { echo "installing Chromium for the tests of the reports" && apt-get update -qq && \
+	    apt-get install -y -qq chromium fonts-dejavu-core >/dev/null; } || \
+	  { echo "the tests of the reports need Chromium: please install it" >&2; exit 1; }
 
 lint: $(STAMP) ## style and likely bugs
 	$(BIN)/ruff check $(PATHS)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from greffe.inference.fill import Filling
     from greffe.inference.predict import Prediction
     from greffe.recipe_files import load_recipe
+    from greffe.studies import Study, compare, report
 
 __version__ = "0.1.0"
 
@@ -37,12 +38,15 @@ __all__ = [
     "ReadOptions",
     "Recipe",
     "Run",
+    "Study",
     "Tokenizer",
+    "compare",
     "finetune",
     "load",
     "load_recipe",
     "prepare",
     "pretrain",
+    "report",
 ]
 
 _HOMES = {
@@ -55,12 +59,15 @@ _HOMES = {
     "ReadOptions": "greffe.data.text",
     "Recipe": "greffe.config",
     "Run": "greffe.api",
+    "Study": "greffe.studies",
     "Tokenizer": "greffe.data.tokenizer",
+    "compare": "greffe.studies",
     "finetune": "greffe.api",
     "load": "greffe.api",
     "load_recipe": "greffe.recipe_files",
     "prepare": "greffe.api",
     "pretrain": "greffe.api",
+    "report": "greffe.studies",
 }
 
 

@@ -17,6 +17,7 @@ LOCK_FILE = ".lock"
 UNFINISHED_FILE = ".greffe"
 """Says that a folder is ours before anything else is in it; goes when the work has its manifest."""
 WRITTEN = (
+    *("study.json", "cells", "runs", "report.html", "report.md", "report.json", "tables"),
     *("run.json", "recipe.toml", "tokenizer.json", "weights.safetensors", "metrics.jsonl"),
     *("checkpoints", "corpus", "corpus.json", "prepare.json", "scan", "*.tokens", "*.offsets"),
     *(UNFINISHED_FILE, ".*.tmp"),

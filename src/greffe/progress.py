@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 LINE_SECONDS = 10.0
 BAR_SECONDS = 0.1
 _quiet = False
+_folded = False
 
 
 @contextmanager
@@ -40,7 +41,7 @@ def silence() -> None:
 
 def notice(text: str) -> None:
     """One message for the user, above any bar."""
-    if _quiet:
+    if _quiet or _folded:
         return
     if Progress.active is not None and Progress.active.bar is not None:
         Progress.active.bar.console.print(text, markup=False, highlight=False)
@@ -85,6 +86,8 @@ class Progress:
         self._began = time.monotonic()
         self._last_shown = self._began
         self._last_done: float | None = None
+        self._part: tuple[float, float] | None = None
+        self._outer: Progress | None = None
         self.bar: Bar | None = None
 
     def __enter__(self) -> Self:
@@ -125,9 +128,26 @@ class Progress:
         self.done = done
         if detail is not None:
             self.detail = detail
+        if self._outer is not None and self._outer._part is not None:
+            begin, amount = self._outer._part
+            self._outer.set(begin + amount * min(1.0, done / self.total if self.total else 0.0))
+            return
         pause = LINE_SECONDS if self.bar is None else BAR_SECONDS
         if time.monotonic() - self._last_shown >= pause:
             self._show()
+
+    @contextmanager
+    def part(self, amount: float, detail: str) -> Iterator[None]:
+        """Work inside the block is worth `amount`: its own progress moves this one, in silence."""
+        global _folded
+        begin, was_folded = self.done, _folded
+        self._part, _folded = (begin, amount), True
+        self.set(begin, detail)
+        try:
+            yield
+        finally:
+            self._part, _folded = None, was_folded
+        self.set(begin + amount)
 
     def status(self) -> str:
         """Share, speed, time left and detail as one plain text."""
@@ -148,7 +168,7 @@ class Progress:
 
     def _show(self, *, final: bool = False, failed: bool = False) -> None:
         self._last_shown = time.monotonic()
-        if _quiet:
+        if _quiet or (self._outer is not None and self._outer._part is not None):
             return
         if self.bar is not None:
             self.bar.update(self._task, completed=self.done, status=self.status())

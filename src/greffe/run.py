@@ -48,6 +48,7 @@ class Lineage(Spec):
     parent: str | None = None
     parent_weights: str | None = None
     initial_base: str
+    initial_head: str | None = None
     tokenizer: str
     data: dict[str, str]
 
@@ -71,15 +72,27 @@ class Manifest(Spec):
 def new_lineage(**fields: Any) -> Lineage:
     """Lineage of this moment, process and installation."""
     return Lineage(
-        command=[Path(sys.argv[0]).name, *sys.argv[1:]],
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions={
-            "python": platform.python_version(),
-            "greffe": __version__,
-            **{name: metadata.version(name) for name in ("torch", "tokenizers", "numpy")},
-        },
-        **fields,
+        command=this_command(), created=this_moment(), versions=library_versions(), **fields
     )
+
+
+def this_command() -> list[str]:
+    """The words that began this process."""
+    return [Path(sys.argv[0]).name, *sys.argv[1:]]
+
+
+def this_moment() -> str:
+    """Date and time, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def library_versions() -> dict[str, str]:
+    """What the results of this process depend on."""
+    return {
+        "python": platform.python_version(),
+        "greffe": __version__,
+        **{name: metadata.version(name) for name in ("torch", "tokenizers", "numpy")},
+    }
 
 
 class RunDirectory:

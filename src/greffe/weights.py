@@ -77,6 +77,12 @@ def base_hash(model: Model) -> str:
     return tensors_hash({name: state[name] for name in state if name.startswith(BASE)})
 
 
+def head_hash(model: Model) -> str:
+    """Hash of the heads alone: arms of one seed begin with the same one."""
+    state = model.state_dict()
+    return tensors_hash({name: state[name] for name in state if not name.startswith(BASE)})
+
+
 # --- transfer -----------------------------------------------------------------------------------
 
 

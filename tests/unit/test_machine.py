@@ -73,3 +73,18 @@ def test_waiting_briefly_leaves_a_choice_of_the_user(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("GOMP_SPINCOUNT", "7")
     wait_briefly()
     assert os.environ["GOMP_SPINCOUNT"] == "7"
+
+
+def test_memory_is_measured_anew_in_each_block() -> None:
+    with machine.measured_memory() as large:
+        block = bytearray(64 << 20)
+        block[:: 1 << 12] = b"x" * len(block[:: 1 << 12])
+        del block
+    with machine.measured_memory() as small:
+        pass
+    if not sys.platform.startswith("linux"):
+        assert large.peak is None
+        return
+    assert large.peak is not None
+    assert small.peak is not None
+    assert large.peak - small.peak > 32 << 20

@@ -168,3 +168,32 @@ def test_format_seconds(seconds: float, text: str) -> None:
 )
 def test_format_count(amount: float, text: str) -> None:
     assert format_count(amount) == text
+
+
+def test_work_inside_a_part_moves_the_whole_in_silence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    with Progress("study", 10) as whole:
+        with whole.part(4, "first"):
+            with Progress("training", 2) as inner:
+                notice("not for the user of a study")
+                inner.advance(1, "step 1")
+                assert whole.done == 2
+            assert whole.done == 2
+        assert whole.done == 4
+        notice("heard again")
+    written = capsys.readouterr().err
+    assert "first" in written
+    assert "heard again" in written
+    assert "training" not in written
+    assert "not for the user" not in written
+
+
+def test_a_part_that_fails_leaves_no_silence_behind(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress("study", 10) as whole:
+        with pytest.raises(ValueError, match="broken"), whole.part(4, "first"):
+            raise ValueError("broken")
+        assert whole.done == 0
+        notice("heard")
+    assert "heard" in capsys.readouterr().err

@@ -9,8 +9,11 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from greffe.cli.comparing import compare, report
+from greffe.cli.lab import lab
 from greffe.cli.making import demo, finetune, prepare, pretrain
 from greffe.cli.showing import show
+from greffe.cli.studying import doctor
 from greffe.cli.using import evaluate, fill, generate, predict
 from greffe.errors import GreffeError
 
@@ -48,7 +51,10 @@ def _greffe(
         progress.silence()
 
 
-for verb in (demo, prepare, pretrain, finetune, evaluate, predict, generate, fill, show):
+for verb in (
+    *(demo, prepare, pretrain, finetune, compare, evaluate, predict, generate, fill, show),
+    *(report, doctor, lab),
+):
     app.command()(verb)
 
 

@@ -43,6 +43,13 @@ class Objective(StrEnum):
     hybrid = "hybrid"
 
 
+class Language(StrEnum):
+    """What a report is written in."""
+
+    en = "en"
+    fr = "fr"
+
+
 Out = Annotated[Path, typer.Option("--out", help="Folder to write to.")]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Start anew where --out already holds a run.")
@@ -80,6 +87,7 @@ Long = Annotated[
     LongTexts,
     typer.Option("--long", help="Texts longer than the context: read by windows, or cut."),
 ]
+LanguageName = Annotated[Language, typer.Option("--language", help="Language of the report.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

@@ -27,7 +27,7 @@ def print_tables(tables: Iterable[Table]) -> None:
         console.print(table)
 
 
-def _table(title: str, *columns: str) -> Table:
+def new_table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number == 0 else "right")
@@ -36,7 +36,7 @@ def _table(title: str, *columns: str) -> Table:
 
 def account_table(account: Account, name: str) -> Table:
     """Parameters block by block, closed form beside the real count."""
-    table = _table(f"Parameters of {name}", "block", "formula", "by formula", "counted")
+    table = new_table(f"Parameters of {name}", "block", "formula", "by formula", "counted")
     emphasised = {"base", *(row.block for row in account.totals.values())}
     for row in account.rows:
         style = "bold" if row.block in emphasised else None
@@ -48,7 +48,7 @@ def account_table(account: Account, name: str) -> Table:
 
 def run_tables(path: str, manifest: Manifest) -> list[Table]:
     """What a run is, where it came from, how it ended."""
-    table = _table(f"Run {path}", "", "")
+    table = new_table(f"Run {path}", "", "")
     table.columns[1].justify = "left"
     lineage = manifest.lineage
     table.add_row("kind", manifest.kind)
@@ -71,7 +71,7 @@ def run_tables(path: str, manifest: Manifest) -> list[Table]:
 
 def evaluation_tables(evaluation: Evaluation) -> list[Table]:
     """Scores a class, and which class was taken for which."""
-    scores = _table("By class", "label", "precision", "recall", "F1", "texts")
+    scores = new_table("By class", "label", "precision", "recall", "F1", "texts")
     for score in evaluation.per_class:
         scores.add_row(
             score.label,
@@ -80,7 +80,7 @@ def evaluation_tables(evaluation: Evaluation) -> list[Table]:
             f"{score.f1:.3f}",
             f"{score.support:,}",
         )
-    confusion = _table("Confusion: true class ↓, predicted class →", "", *evaluation.labels)
+    confusion = new_table("Confusion: true class ↓, predicted class →", "", *evaluation.labels)
     for label, row in zip(evaluation.labels, evaluation.confusion, strict=True):
         confusion.add_row(label, *(f"{count:,}" for count in row))
     return [scores, confusion]
@@ -89,7 +89,7 @@ def evaluation_tables(evaluation: Evaluation) -> list[Table]:
 def prediction_table(predictions: Sequence[Prediction], texts: Sequence[str]) -> Table:
     """Each text beside its label."""
     labels = list(predictions[0].probabilities) if predictions else []
-    table = _table("", "label", "text", *labels)
+    table = new_table("", "label", "text", *labels)
     table.title = None
     table.columns[1].justify = "left"
     for prediction, text in zip(predictions, texts, strict=True):
@@ -102,7 +102,9 @@ def fill_tables(gaps: Sequence[Sequence[Filling]]) -> list[Table]:
     """The likeliest words of each gap."""
     tables = []
     for number, gap in enumerate(gaps, start=1):
-        table = _table(f"<mask> {number}" if len(gaps) > 1 else "", "word", "probability", "text")
+        table = new_table(
+            f"<mask> {number}" if len(gaps) > 1 else "", "word", "probability", "text"
+        )
         table.title = table.title or None
         table.columns[2].justify = "left"
         for filling in gap:

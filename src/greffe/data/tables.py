@@ -94,13 +94,14 @@ def _number(label: str) -> float | None:
 
 
 def split_examples(
-    examples: Sequence[Example], share: float, seed: int
+    examples: Sequence[Example], share: float, seed: int, groups: Sequence[int] | None = None
 ) -> tuple[list[Example], list[Example]]:
     """Part the examples in two, the second with about `share` of each class.
 
-    Each keeps the order of the examples. Equal texts stay together, and which texts are held out
-    depends on the texts and the seed alone. A class with two different texts or more is on both
-    sides, unless texts that carry several labels forbid it.
+    Each keeps the order of the examples. Equal texts stay together, and so do those of one group if
+    a group number an example is given; equal texts must then have the same one. Which are held out
+    depends on the texts, which of them are grouped, and the seed alone. A class with two different
+    texts (groups) or more is on both sides, unless those that carry several labels forbid it.
     """
     if not 0 < share < 1:
         raise DataError(
@@ -108,32 +109,43 @@ def split_examples(
             expected="for example 0.1",
             found=str(share),
         )
-    sizes: defaultdict[str, Counter[str]] = defaultdict(Counter)  # label → text → examples
+    keys = [example.text for example in examples] if groups is None else _keys(examples, groups)
+    sizes: defaultdict[str, Counter[str]] = defaultdict(Counter)  # label → key → examples
     labels_of: defaultdict[str, set[str]] = defaultdict(set)
-    for example in examples:
-        sizes[example.label][example.text] += 1
-        labels_of[example.text].add(example.label)
-    left = {label: len(texts) for label, texts in sizes.items()}  # texts not held out
+    for example, key in zip(examples, keys, strict=True):
+        sizes[example.label][key] += 1
+        labels_of[key].add(example.label)
+    left = {label: len(counts) for label, counts in sizes.items()}  # keys not held out
     held: set[str] = set()
 
-    def hold(text: str) -> bool:
-        """Hold a text out, if each of its classes keeps another one."""
-        if any(left[label] < 2 for label in labels_of[text]):
+    def hold(key: str) -> bool:
+        """Hold a text or group out, if each of its classes keeps another one."""
+        if any(left[label] < 2 for label in labels_of[key]):
             return False
-        for label in labels_of[text]:
+        for label in labels_of[key]:
             left[label] -= 1
-        held.add(text)
+        held.add(key)
         return True
 
     for label in sorted(sizes, key=lambda label: (len(sizes[label]), label)):  # the rarest first
-        texts = sizes[label]
-        target = max(1, round(share * texts.total()))
-        done = sum(count for text, count in texts.items() if text in held)
-        drawn = sorted(texts.keys() - held, key=lambda text: (derive(seed, "split", text), text))
-        for text in drawn:
-            if done + texts[text] <= target and hold(text):
-                done += texts[text]
-        if done == 0:  # each of its texts stands there more often than the share allows
-            any(hold(text) for text in sorted(drawn, key=lambda text: texts[text]))
-    kept = [example for example in examples if example.text not in held]
-    return kept, [example for example in examples if example.text in held]
+        counts = sizes[label]
+        target = max(1, round(share * counts.total()))
+        done = sum(count for key, count in counts.items() if key in held)
+        drawn = sorted(counts.keys() - held, key=lambda key: (derive(seed, "split", key), key))
+        for key in drawn:
+            if done + counts[key] <= target and hold(key):
+                done += counts[key]
+        if done == 0:  # each of them stands there more often than the share allows
+            any(hold(key) for key in sorted(drawn, key=lambda key: counts[key]))
+    sides: tuple[list[Example], list[Example]] = ([], [])
+    for example, key in zip(examples, keys, strict=True):
+        sides[key in held].append(example)
+    return sides
+
+
+def _keys(examples: Sequence[Example], groups: Sequence[int]) -> list[str]:
+    """The least text of each example's group: a name that no order or numbering changes."""
+    least: dict[int, str] = {}
+    for example, group in zip(examples, groups, strict=True):
+        least[group] = min(least.get(group, example.text), example.text)
+    return [least[group] for group in groups]

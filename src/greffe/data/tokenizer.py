@@ -126,6 +126,10 @@ class Tokenizer:
         except TypeError:
             raise _not_text(text) from None
 
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where each token of `encode` stands in the text as given: start and end, in characters."""
+        return list(self._backend.encode(text, add_special_tokens=False).offsets)
+
     def encode_batch(self, texts: Sequence[str]) -> list[Ids]:
         """Ids of many texts, the same as encode() gives and several times faster."""
         for text in texts:

@@ -11,21 +11,17 @@ from itertools import islice
 from typing import Literal
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from greffe.config import ClassificationHead
-from greffe.data.batches import pad_rows
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError
-from greffe.inference.forward import device_of, reading, require_head
-from greffe.inference.side_by_side import side_by_side
+from greffe.inference.batched import BATCH_TOKENS, read_rows
+from greffe.inference.forward import require_head
 from greffe.model.model import Model
 
 LongTexts = Literal["windows", "cut"]
 BLOCK_TEXTS = 512
-BATCH_TOKENS = 4096
-PADDING_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -106,24 +102,14 @@ def classify_logits(
     batch_tokens: int = BATCH_TOKENS,
 ) -> Tensor:
     """Class scores [N, classes] of rows <sos>…<eos>, in their order; on the CPU."""
-    device = device_of(model)
-    order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-    # The longest batches first: the short ones fill up what is left of the cores' time.
-    batches = list(_batches(order, rows, batch_tokens))[::-1]
-
-    def score(places: list[int]) -> Tensor:
-        ids, lengths = pad_rows([rows[place] for place in places], pad)
-        lengths = None if lengths is None else lengths.to(device)
-        with torch.inference_mode():  # which each thread enters by itself
-            scores = model(ids.to(device), "classification", causal=causal, lengths=lengths)
-            result: Tensor = scores.float().cpu()
-            return result
-
-    logits = torch.empty(len(rows), _classes(model))
-    with reading(model):
-        for places, scores in zip(batches, side_by_side(score, batches), strict=True):
-            logits[places] = scores
-    return logits
+    return read_rows(
+        model,
+        rows,
+        lambda ids, lengths: model(ids, "classification", causal=causal, lengths=lengths),
+        _classes(model),
+        pad=pad,
+        batch_tokens=batch_tokens,
+    )
 
 
 def split_windows(ids: np.ndarray, room: int, long: LongTexts) -> list[np.ndarray]:
@@ -185,22 +171,3 @@ def _classes(model: Model) -> int:
     spec = model.head_specs["classification"]
     assert isinstance(spec, ClassificationHead)
     return spec.classes
-
-
-def _batches(
-    order: Sequence[int], rows: Sequence[np.ndarray], batch_tokens: int
-) -> Iterator[list[int]]:
-    """Neighbours by length together: as many as fit, as long as hardly any padding is needed."""
-    batch: list[int] = []
-    real = 0
-    for place in order:
-        length = len(rows[place])
-        # Sorted from short to long: the newcomer gives the batch its width.
-        padded = (len(batch) + 1) * length
-        if batch and (padded > batch_tokens or padded - real - length > PADDING_SHARE * padded):
-            yield batch
-            batch, real = [], 0
-        batch.append(place)
-        real += length
-    if batch:
-        yield batch

@@ -35,7 +35,7 @@ from greffe.stages.fit import Looked, finish, fit
 from greffe.stages.folders import check_same_data, check_same_recipe, is_finished, run_folder
 from greffe.stages.labelled import Examples, check_classes, data_hash, encode_rows, load_parts
 from greffe.training.compute import set_up_compute
-from greffe.weights import base_hash, check_same_reading, transfer
+from greffe.weights import base_hash, check_same_reading, head_hash, transfer
 from greffe.world import World
 
 
@@ -135,6 +135,7 @@ def finetune(
                         parent=str(parent.path) if parent else None,
                         parent_weights=parent_hash,
                         initial_base=base_hash(model),
+                        initial_head=head_hash(model),
                         tokenizer=tokenizer.fingerprint,
                         data=hashes,
                     ),

@@ -272,3 +272,36 @@ def test_a_share_outside_zero_and_one_is_refused() -> None:
     for share in (0.0, 1.0, -1.0):
         with pytest.raises(DataError, match="must lie between 0 and 1"):
             split_examples(many({"a": 5, "b": 5}), share, 0)
+
+
+def test_groups_stay_on_one_side() -> None:
+    data = many({"a": 60, "b": 60})
+    groups = [number // 3 for number in range(len(data))]
+    kept, held = split_examples(data, 0.2, 5, groups)
+    assert kept + held != data
+    assert sorted(kept + held, key=data.index) == data
+    sides = [{groups[data.index(example)] for example in side} for side in (kept, held)]
+    assert not sides[0] & sides[1]
+    assert Counter(example.label for example in held) == {"a": 12, "b": 12}
+
+
+def test_groups_are_held_out_whatever_their_numbers_and_order() -> None:
+    data = many({"a": 30, "b": 30})
+    groups = [number // 2 for number in range(len(data))]
+    expected = set(split_examples(data, 0.2, 1, groups)[1])
+    renamed = [1000 - 7 * group for group in groups]
+    order = random.Random(0).sample(range(len(data)), len(data))
+    shuffled = split_examples([data[i] for i in order], 0.2, 1, [renamed[i] for i in order])
+    assert set(shuffled[1]) == expected
+
+
+def test_groups_of_one_change_nothing() -> None:
+    data = many({"a": 30, "b": 30})
+    assert split_examples(data, 0.2, 1, range(60)) == split_examples(data, 0.2, 1)
+
+
+def test_a_class_of_one_group_stays_whole() -> None:
+    data = many({"a": 9, "b": 9})
+    kept, held = split_examples(data, 0.3, 0, [0] * 9 + list(range(1, 10)))
+    assert {example.label for example in held} == {"b"}
+    assert Counter(example.label for example in kept)["a"] == 9

@@ -1,0 +1,54 @@
+"""The verb that answers the original lab's questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from greffe.cli import options as o
+
+
+def lab(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the page and its runs.")] = Path(
+        "runs/lab"
+    ),
+    language: o.LanguageName = o.Language.en,
+    lab_data: Annotated[
+        Path | None,
+        typer.Option("--lab-data", help="The lab's own files instead of a sample."),
+    ] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option("--corpus", help="With --lab-data: pretraining text; else the reviews' own."),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Pretraining of either base: 10m, 2000steps, 3epochs.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Start anew instead of going on.")
+    ] = False,
+    docs: Annotated[
+        Path | None, typer.Option("--docs", hidden=True, help="Also as Markdown with figures.")
+    ] = None,
+) -> None:
+    """The lab's five questions, answered by running them, as one page. About four minutes."""
+    from greffe.lab.page import PAGE_FILE, lab_answers
+    from greffe.lab.run import lab as run_lab
+    from greffe.lab.words import lab_words
+
+    document = run_lab(
+        out,
+        lab_data=lab_data,
+        corpus=corpus,
+        budget=budget,
+        language=language.value,
+        overwrite=overwrite,
+    )
+    if docs is not None:
+        from greffe.lab.markdown import write_lab_markdown
+
+        write_lab_markdown(document, docs)
+    print("\n".join(lab_answers(document, lab_words(language.value))))
+    print(f"\n{out / PAGE_FILE}")

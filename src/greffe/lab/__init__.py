@@ -1,0 +1,1 @@
+"""The original lab's five questions, answered by running them."""

@@ -1,0 +1,169 @@
+"""Question 3: every parameter of a model with its two heads, and the totals that mistakes give.
+
+A mistake is computed, never typed in: from a model of another shape, or from the real one's tensors
+without those that were forgotten. Knows no words for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from greffe.config import (
+    ClassificationHead,
+    HeadSpec,
+    Learned,
+    ModelSpec,
+    NextTokenHead,
+    Recipe,
+)
+from greffe.lab.document import Counting, Mistake, MistakeKind, Totals
+from greffe.model.model import empty_model
+from greffe.model.parameters import account
+from greffe.study.document import ParameterRow
+
+PYTORCH_FEED_FORWARD = 2048
+"""What torch.nn.TransformerEncoderLayer takes if it is told nothing."""
+TOY_VOCABULARY = 100
+
+
+def count_parameters(recipe: Recipe, classes: int = 2) -> Counting:
+    """The account of a recipe's model, by formula and by count, with the usual mistakes."""
+    spec, vocab = recipe.model, recipe.tokenizer.vocab
+    heads = _heads(spec.tied, classes)
+    counted = account(spec, vocab, heads)
+    totals = {counted.base.block, *(row.block for row in counted.totals.values())}
+    return Counting(
+        recipe=recipe.name,
+        vocab=vocab,
+        width=spec.width,
+        feed_forward=spec.feed_forward,
+        layers=spec.layers,
+        heads=spec.heads,
+        rows=[
+            ParameterRow(
+                block=row.block,
+                formula=row.formula,
+                closed=row.closed,
+                counted=row.counted,
+                is_total=row.block in totals,
+            )
+            for row in counted.rows
+        ],
+        truth=_totals(spec, vocab, heads),
+        mistakes=_mistakes(spec, vocab, classes),
+    )
+
+
+def _heads(tied: bool, classes: int) -> dict[str, HeadSpec]:
+    return {
+        "classification": ClassificationHead(classes=classes, pooler="last"),
+        "next_token": NextTokenHead(tied=tied),
+    }
+
+
+def _totals(
+    spec: ModelSpec,
+    vocab: int,
+    heads: Mapping[str, HeadSpec],
+    times: Callable[[str], int] = lambda _: 1,
+) -> Totals:
+    """Sums over the model's tensors; `times` says how often the tensor of a name is counted."""
+    sums = {"base": 0, "heads.classification": 0, "heads.next_token": 0}
+    for name, parameter in empty_model(spec, vocab, heads).named_parameters():
+        part = next(part for part in sums if name.startswith(f"{part}."))
+        sums[part] += parameter.numel() * times(name)
+    base = sums["base"]
+    return Totals(
+        base=base,
+        classifier=base + sums["heads.classification"],
+        language_model=base + sums["heads.next_token"],
+    )
+
+
+def _mistakes(spec: ModelSpec, vocab: int, classes: int) -> list[Mistake]:
+    heads = _heads(spec.tied, classes)
+    width, inner, layers = spec.width, spec.feed_forward, spec.layers
+    wide, default = 4 * width, PYTORCH_FEED_FORWARD
+    rounded = vocab // 1000 * 1000
+
+    def shaped(**changes: Any) -> Totals:
+        return _totals(spec.model_copy(update=changes), vocab, heads)
+
+    def counting(times: Callable[[str], int]) -> Totals:
+        return _totals(spec, vocab, heads, times)
+
+    def inner_of(other: int) -> str:
+        return f"+ {layers} × ({other:,} − {inner}) × (2 × {width} + 1)"
+
+    def mistake(kind: MistakeKind, formula: str, totals: Totals) -> Mistake:
+        return Mistake(kind=kind, formula=formula, totals=totals)
+
+    return [
+        mistake(
+            "no_biases",
+            f"− {layers} × (3 × {width} + {width} + {inner} + {width})",
+            counting(lambda name: _is_norm(name) or not _is_bias(name) or "heads." in name),
+        ),
+        mistake(
+            "no_attention_output",
+            f"− {layers} × ({width} × {width} + {width})",
+            counting(lambda name: "attention.out." not in name),
+        ),
+        mistake(
+            "no_norms",
+            f"− {layers} × 2 × 2 × {width}",
+            counting(lambda name: not _is_norm(name)),
+        ),
+        mistake(
+            "norms_without_shift",
+            f"− {layers} × 2 × {width}",
+            counting(lambda name: not (_is_norm(name) and _is_bias(name))),
+        ),
+        mistake("wide_feed_forward", inner_of(wide), shaped(feed_forward=wide)),
+        mistake("default_feed_forward", inner_of(default), shaped(feed_forward=default)),
+        mistake(
+            "one_layer",
+            f"− {layers - 1} × {_layer(spec, vocab):,}",
+            shaped(layers=1),
+        ),
+        mistake(
+            "projections_a_head",
+            f"+ {layers} × {spec.heads - 1} × 3 × ({width} × {width} + {width})",
+            counting(lambda name: spec.heads if ".qkv." in name else 1),
+        ),
+        mistake("learned_positions", f"+ {spec.context} × {width}", shaped(position=Learned())),
+        mistake(
+            "round_vocabulary",
+            f"− ({vocab:,} − {rounded:,}) × {width}",
+            _totals(spec, rounded, heads),
+        ),
+        mistake(
+            "toy_vocabulary",
+            f"− ({vocab:,} − {TOY_VOCABULARY}) × {width}",
+            _totals(spec, TOY_VOCABULARY, heads),
+        ),
+        mistake(
+            "embedding_twice",
+            f"+ {vocab:,} × {width}",
+            counting(lambda name: 2 if name == "base.embedding.weight" else 1),
+        ),
+        mistake("tied_head", f"− {vocab:,} × {width}", _totals(spec, vocab, _heads(True, classes))),
+        mistake(
+            "head_without_bias",
+            f"− {vocab:,}",
+            counting(lambda name: not ("heads." in name and _is_bias(name))),
+        ),
+    ]
+
+
+def _layer(spec: ModelSpec, vocab: int) -> int:
+    return next(row.closed for row in account(spec, vocab, {}).blocks if row.block == "one layer")
+
+
+def _is_norm(name: str) -> bool:
+    return "norm." in name
+
+
+def _is_bias(name: str) -> bool:
+    return name.endswith("bias")

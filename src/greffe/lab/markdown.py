@@ -1,0 +1,92 @@
+"""The lab's page as Markdown with its charts as files: what docs/lab.md is made of.
+
+Knows blocks and charts, nothing of what they show.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from importlib import resources
+from pathlib import Path
+from typing import assert_never
+
+from greffe.lab.document import LabDocument
+from greffe.lab.page import lab_page
+from greffe.lab.words import lab_words
+from greffe.report.blocks import Beside, Block, Code, Figure, Partial, Prose
+from greffe.report.tables import Table, markdown_text, table_markdown
+from greffe.storage import disk_error, write_atomic
+
+MARKDOWN_FILE = "lab.md"
+FIGURES = "lab"
+_DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
+_RULE = re.compile(r"^(?::root|\.s\d|svg\.chart [^{]*?) \{.*?\}", re.DOTALL | re.MULTILINE)
+_FONT = "svg { font-family: system-ui, sans-serif; background: #ffffff; }"
+
+
+def write_lab_markdown(document: LabDocument, folder: Path) -> Path:
+    """`lab.md` in `folder`, and its figures in a folder beside it; in English."""
+    words = lab_words("en")
+    page = lab_page(document, words)
+    try:
+        (folder / FIGURES).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise disk_error(error, folder) from error
+    parts = [
+        f"# {markdown_text(page.title)}",
+        "Written by `greffe lab --docs docs`; every figure comes from that run.",
+        f"**{markdown_text(page.headline)}**",
+        "\n".join(f"- {markdown_text(sentence)}" for sentence in page.sentences),
+        markdown_text(page.about),
+    ]
+    for section in page.sections:
+        parts += [f"## {markdown_text(section.title)}", markdown_text(section.lead)]
+        parts += [_block(block) for block in section.blocks]
+        for figure in _figures(section.blocks):
+            write_atomic(folder / FIGURES / f"{figure.ident}.svg", _alone(figure).encode())
+    path = folder / MARKDOWN_FILE
+    write_atomic(path, ("\n\n".join(parts) + "\n").encode())
+    return path
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Figure():
+            title = markdown_text(block.title)
+            picture = f"![{title}]({FIGURES}/{block.ident}.svg)"
+            return f"**{title}.** {markdown_text(block.caption)}\n\n{picture}"
+        case Beside():
+            return "\n\n".join(_block(figure) for figure in block.figures)
+        case Table():
+            return f"**{markdown_text(block.title)}**\n\n{table_markdown(block)}"
+        case Prose():
+            return markdown_text(block.text)
+        case Code():
+            return f"**{markdown_text(block.title)}**\n\n```\n{block.text}\n```"
+        case Partial():
+            return table_markdown(block.table)
+        case _:
+            assert_never(block)
+
+
+def _figures(blocks: Iterable[Block]) -> Iterator[Figure]:
+    for block in blocks:
+        if isinstance(block, Figure):
+            yield block
+        elif isinstance(block, Beside):
+            yield from block.figures
+
+
+def _alone(figure: Figure) -> str:
+    """The chart's first layout with the light colours in it: it needs no page around."""
+    drawing = _DRAWING.search(figure.svg)
+    assert drawing is not None
+    head, body = drawing[0].split(">", 1)
+    return f"{head}><style>{_style()}</style>{body}\n"
+
+
+def _style() -> str:
+    sheet = resources.files("greffe.report") / "assets" / "report.css"
+    rules = _RULE.findall(sheet.read_text("utf-8"))
+    return "\n".join([_FONT, *(rule for rule in rules if "data-theme" not in rule)])

@@ -1,0 +1,212 @@
+"""Sections of questions 4 and 5: pretrained or from scratch, left to right or masked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from greffe.config import Masked
+from greffe.lab.document import LabDocument
+from greffe.report.blocks import Block, Figure, Prose, Section, chart_words, section
+from greffe.report.cells import count_cell, interval_cell, percent_cell, values_cell
+from greffe.report.charts import IntervalRow, Point, Series, interval_chart, line_chart
+from greffe.report.tables import Table, cell, number_column, text_column
+from greffe.report.verdict import arm_name, verdict
+from greffe.report.words import Words
+from greffe.study.document import Arm, Comparison, StudyDocument
+from greffe.study.plan import MAJORITY, PRETRAINED, SCRATCH, TFIDF
+
+
+def pretraining_section(document: LabDocument, words: Words) -> Section:
+    """Question 4: two arms over the epochs, and on the test part."""
+    arms = _arms(document.study, (PRETRAINED, SCRATCH))
+    names = {arm.name: arm_name(words, arm) for arm in arms}
+    plain = {arm.name: words.percent(arm.accuracy.mean) for arm in document.study.arms}
+    blocks: list[Block] = [
+        Prose(pretraining_answer(document.study, words)),
+        _epochs("pretraining-epochs", arms, names, words),
+        _tested("pretraining-test", arms, names, words),
+        _table("pretraining", arms, names, words),
+        Prose(words("lab.study.plain", tfidf=plain[TFIDF], majority=plain[MAJORITY])),
+    ]
+    return section("pretraining", words, blocks)
+
+
+def pretraining_answer(study: StudyDocument, words: Words) -> str:
+    """The study's first question alone, without its baselines."""
+    alone = study.model_copy(
+        update={
+            "arms": _arms(study, (PRETRAINED, SCRATCH)),
+            "comparisons": [_comparison(study, PRETRAINED, SCRATCH)],
+        }
+    )
+    return verdict(alone, words.language).headline
+
+
+def objectives_section(document: LabDocument, words: Words) -> Section:
+    """Question 5: two bases and, to see what either brought, the model from scratch."""
+    causal, masked = document.causal_arm, document.masked_arm
+    arms = _arms(document.study, (causal, masked, SCRATCH))
+    names = {arm.name: arm_name(words, arm) for arm in arms}
+    names[causal], names[masked] = words("lab.study.causal"), words("lab.study.masked")
+    blocks: list[Block] = [
+        Prose(objectives_answer(document, words)),
+        _epochs("objectives-epochs", arms, names, words),
+        _tested("objectives-test", arms, names, words),
+        _table("objectives", arms, names, words),
+        Prose(
+            words(
+                "lab.study.budget",
+                budget=document.data.budget,
+                ratio=words.percent(Masked().ratio, 0),
+            )
+        ),
+        Prose(words("lab.study.whole")),
+    ]
+    return section("objectives", words, blocks)
+
+
+def objectives_answer(document: LabDocument, words: Words) -> str:
+    """Left to right against masked: who was better, or that nobody was shown to be."""
+    study = document.study
+    causal, masked = _arms(study, (document.causal_arm, document.masked_arm))
+    found = _comparison(study, masked.name, causal.name)
+    # The study may hold the two in either order: seen here from the masked arm.
+    sign = 1 if found.first == masked.name else -1
+    difference = sign * found.difference.mean
+    low, high = sorted((sign * found.difference.low, sign * found.difference.high))
+    shares = {arm.name: words.percent(arm.accuracy.mean) for arm in (causal, masked)}
+    if not found.is_shown:
+        return words(
+            "lab.answer.objectives_not_shown",
+            causal=shares[causal.name],
+            masked=shares[masked.name],
+            difference=words.counted_points(difference, signed=True),
+            interval=words.interval_points(low, high),
+        )
+    winner, loser = (masked, causal) if difference > 0 else (causal, masked)
+    if difference < 0:
+        low, high = -high, -low
+    return words(
+        "lab.answer.objectives_shown",
+        winner=words("lab.answer.masked" if winner is masked else "lab.answer.causal"),
+        difference=words.counted_points(abs(difference)),
+        interval=words.interval_points(low, high),
+        p=words.probability(found.p_adjusted),
+        first=shares[winner.name],
+        second=shares[loser.name],
+    )
+
+
+# --- figures ------------------------------------------------------------------------------------
+
+
+def _epochs(ident: str, arms: Sequence[Arm], names: dict[str, str], words: Words) -> Figure:
+    title = words("lab.study.epochs_title", names=words.enumeration(list(names.values())))
+    caption = words("lab.study.epochs_caption")
+    svg = line_chart(
+        [
+            Series(
+                names[arm.name],
+                [Point(point.epoch, point.mean, point.low, point.high) for point in arm.epochs],
+                _style(arm),
+            )
+            for arm in arms
+        ],
+        ident=ident,
+        title=title,
+        description=caption,
+        x_label=words("figure.epochs.x"),
+        y_label=words("figure.epochs.y"),
+        words=chart_words(words),
+    )
+    rows = [
+        [
+            cell(names[arm.name], arm.name),
+            cell(words.decimal(point.epoch, 1), point.epoch),
+            percent_cell(words, point.mean),
+            cell(words.interval_percent(point.low, point.high), point.low, point.high),
+            values_cell(words, point.values),
+        ]
+        for arm in arms
+        for point in arm.epochs
+    ]
+    columns = [
+        text_column(words("column.arm"), "arm"),
+        number_column(words("column.epoch"), "epoch"),
+        number_column(words("column.accuracy"), "accuracy"),
+        number_column(words("column.interval"), "low", "high"),
+        number_column(words("column.values"), "values"),
+    ]
+    return Figure(ident, title, caption, svg, Table(ident, title, columns, rows))
+
+
+def _tested(ident: str, arms: Sequence[Arm], names: dict[str, str], words: Words) -> Figure:
+    title = words("lab.study.test_title", names=words.enumeration(list(names.values())))
+    caption = words("lab.study.test_caption")
+    svg = interval_chart(
+        [
+            IntervalRow(
+                names[arm.name],
+                arm.accuracy.mean,
+                arm.accuracy.low,
+                arm.accuracy.high,
+                arm.accuracy.values,
+                _style(arm),
+            )
+            for arm in arms
+        ],
+        ident=ident,
+        title=title,
+        description=caption,
+        x_label=words("figure.arms.x"),
+        words=chart_words(words),
+    )
+    rows = [
+        [cell(names[arm.name], arm.name), values_cell(words, arm.accuracy.values)] for arm in arms
+    ]
+    columns = [
+        text_column(words("column.arm"), "arm"),
+        number_column(words("column.values"), "accuracy"),
+    ]
+    return Figure(ident, title, caption, svg, Table(ident, title, columns, rows))
+
+
+def _table(name: str, arms: Sequence[Arm], names: dict[str, str], words: Words) -> Table:
+    none = cell(words("number.none"), None)
+    rows = []
+    for arm in arms:
+        tokens, seconds = arm.cost.pretraining_tokens, arm.cost.pretraining_seconds
+        rows.append(
+            [
+                cell(names[arm.name], arm.name),
+                percent_cell(words, arm.accuracy.mean),
+                interval_cell(words, arm.accuracy),
+                none if tokens is None else count_cell(words, tokens),
+                none if seconds is None else cell(words.duration(seconds), seconds),
+            ]
+        )
+    columns = [
+        text_column(words("column.arm"), "arm"),
+        number_column(words("column.accuracy"), "accuracy"),
+        number_column(words("column.interval"), "low", "high"),
+        number_column(words("lab.study.column_pretraining"), "pretraining_tokens"),
+        number_column(words("lab.study.column_time"), "pretraining_seconds"),
+    ]
+    return Table(name, words("lab.study.table"), columns, rows)
+
+
+def _style(arm: Arm) -> str:
+    # The second pretrained arm looks the same whichever others a chart shows.
+    return arm.kind if arm.name in (PRETRAINED, SCRATCH) else f"{arm.kind}-2"
+
+
+# --- looking up ---------------------------------------------------------------------------------
+
+
+def _arms(study: StudyDocument, names: Sequence[str]) -> list[Arm]:
+    by_name = {arm.name: arm for arm in study.arms}
+    return [by_name[name] for name in names]
+
+
+def _comparison(study: StudyDocument, first: str, second: str) -> Comparison:
+    return next(one for one in study.comparisons if {one.first, one.second} == {first, second})

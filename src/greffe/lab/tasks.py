@@ -1,0 +1,165 @@
+"""What the small tasks of question 1 share: a tiny model of the lab's kind, and its training.
+
+Knows rows of numbers; what they mean and what is measured on them, a task knows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from greffe.config import HeadSpec, ModelSpec, NoPosition, PositionSpec, Sinusoidal, Spec, TrainSpec
+from greffe.data.batches import Batch
+from greffe.model.model import Model, build_model
+from greffe.objectives.objective import Objective, vocabulary_term
+from greffe.samples.toy import MarkovLanguage
+from greffe.seeding import rng
+from greffe.training.loop import train
+from greffe.training.optim import build_optimizer
+from greffe.training.schedule import Budget, Clock
+from greffe.world import World
+
+BATCH = 32
+PREDICTIONS = "next_token"
+
+
+class TaskSize(Spec):
+    """How much of each task is done."""
+
+    seeds: int = 5
+    mask_steps: int = 300
+    order_steps: int = 120
+    chain_steps: int = 300
+    rows: int = 4_000
+    """Training rows of a made-up language."""
+    test_rows: int = 200
+
+
+def tiny_model(
+    vocab: int,
+    context: int,
+    heads: Mapping[str, HeadSpec],
+    seed: int,
+    *,
+    has_positions: bool = True,
+) -> Model:
+    """The lab's architecture, two layers and 32 columns of it."""
+    position: PositionSpec = Sinusoidal() if has_positions else NoPosition()
+    spec = ModelSpec(
+        width=32,
+        layers=2,
+        heads=2,
+        feed_forward=64,
+        context=context,
+        position=position,
+        norm="post",
+        activation="relu",
+        scale_embedding=True,
+        tied=False,
+    )
+    return build_model(spec, vocab, heads, seed)
+
+
+class NextWord(Objective):
+    """The word that follows each word but the last of a row, read with the square mask or not."""
+
+    def __init__(self, *, causal: bool) -> None:
+        self.causal = causal
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        return {PREDICTIONS: 1.0}
+
+    def prepare(self, rows: Tensor) -> Batch:
+        """Rows [B, T]; the last word has no word after it, but stands in sight without the mask."""
+        count, width = rows.shape
+        places = torch.arange(count * width).view(count, width)[:, :-1].reshape(-1)
+        targets = rows[:, 1:].reshape(-1)
+        return Batch(
+            ids=rows,
+            counts={PREDICTIONS: len(targets)},
+            targets=targets,
+            places=places,
+            tokens=count * width,
+        )
+
+    def loss(self, model: Model, batch: Batch) -> dict[str, Tensor]:
+        return {PREDICTIONS: vocabulary_term(model, PREDICTIONS, batch, causal=self.causal)}
+
+    @torch.no_grad()
+    def bits(self, model: Model, rows: Tensor) -> float:
+        """Mean bits a word over rows [B, T], each given whole."""
+        batch = self.prepare(rows)
+        model.eval()
+        return float(self.loss(model, batch)[PREDICTIONS]) / batch.counts[PREDICTIONS] / math.log(2)
+
+
+def fit(
+    model: Model,
+    objective: Objective,
+    batches: Callable[[int], Batch],
+    *,
+    steps: int,
+    seed: int,
+    lr: float = 5e-3,
+) -> Iterator[float]:
+    """Train, and give the loss of each step."""
+    spec = TrainSpec(budget=f"{steps}steps", batch=BATCH, lr=lr, weight_decay=0.0)
+    optimizer = build_optimizer(model, spec, model.spec.layers)
+    for step in train(
+        model,
+        objective,
+        optimizer,
+        lambda number: [batches(number)],
+        spec=spec,
+        budget=Budget.parse(spec.budget, steps),
+        seed=seed,
+        start=Clock(),
+        world=World(),
+    ):
+        yield step.loss
+
+
+def language_rows(language: MarkovLanguage, count: int, length: int, seed: int) -> Tensor:
+    """Documents of a made-up language as numbers of words [count, length]."""
+    number_of = {word: number for number, word in enumerate(language.words)}
+    documents = language.documents(count, seed, length=length)
+    return torch.tensor([[number_of[word] for word in text.split()] for text in documents])
+
+
+def best_bits(language: MarkovLanguage, rows: Tensor) -> float:
+    """Bits a word of rows [B, T] for who knows the language and, of the row, the words before."""
+    words, order = len(language.words), language.order
+    starts = language.stationary.reshape((words,) * order)
+    columns = rows.numpy().T  # [T, B]
+    chances = []
+    for place in range(1, len(columns)):
+        known = columns[max(0, place - order) : place]
+        if place < order:  # a row begins as the language does in the long run
+            joint = starts.sum(axis=tuple(range(place + 1, order)))
+            table = joint / joint.sum(axis=-1, keepdims=True)
+        else:
+            table = language.next_word.reshape((words,) * (order + 1))
+        chances.append(table[(*known, columns[place])])
+    return float(-np.log2(np.stack(chances)).mean())
+
+
+def drawn(rows: Tensor, seed: int, step: int) -> Tensor:
+    """The rows of one step [BATCH, length]."""
+    return rows[torch.from_numpy(rng(seed, "lab rows", step).integers(len(rows), size=BATCH))]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Products as small as these are slower on several threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

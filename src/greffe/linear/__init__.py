@@ -1,0 +1,1 @@
+"""Linear classifiers over TF-IDF and a base's features: baselines, and runs of their own."""

@@ -1,0 +1,283 @@
+"""One multinomial logistic regression over TF-IDF, a base's features, or both side by side.
+
+Chooses its own settings inside the training texts; saved as JSON and tensors, never pickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, Self
+
+import numpy as np
+import torch
+from pydantic import Field, ValidationError
+
+from greffe.config import Spec
+from greffe.data.tables import Example
+from greffe.errors import CorruptError, RecipeError
+from greffe.evaluation.metrics import label_indices
+from greffe.linear.blocks import Blocks
+from greffe.linear.choosing import BASE_WEIGHTS, choose, fold_numbers
+from greffe.linear.features import BaseReader, FeatureCache
+from greffe.linear.solving import Regression, shares_of_texts, softmax, square_root
+from greffe.linear.tfidf import BLOCKS, Tfidf
+from greffe.run import RunDirectory
+from greffe.seeding import rng
+from greffe.storage import read_json, write_json
+from greffe.weights import load_tensors, save_tensors
+
+LINEAR_FILE = "linear.json"
+TENSORS_FILE = "linear.safetensors"
+GRAM_TEXTS = 4_000
+"""Up to so many texts, C is chosen and the solution found by their inner products."""
+FINE_TOLERANCE = 1e-6
+LEAST_SPREAD = 1e-8
+
+
+class LinearSettings(Spec):
+    """The content of linear.json."""
+
+    format: Literal[1] = 1
+    classes: int
+    texts: int
+    """Texts that it was fitted to."""
+    c: float
+    """Inverse strength of the penalty, chosen by cross-validation."""
+    base_weight: float | None
+    """Length of the base's vectors beside those of TF-IDF; none without both."""
+    log_loss: float | None
+    accuracy: float | None
+    """Cross-validated, for the chosen setting; none if there were too few texts."""
+    base_columns: int
+    vocabularies: dict[str, list[str]] | None = None
+    """Terms of each TF-IDF block; none without TF-IDF."""
+    hashes: dict[str, str] = Field(default_factory=dict)
+
+
+class LinearClassifier:
+    """Probabilities from features times weights; `fit_linear` and `load` make one."""
+
+    def __init__(
+        self,
+        settings: LinearSettings,
+        *,
+        tfidf: Tfidf | None,
+        base: BaseReader | None,
+        mean: np.ndarray,
+        scale: np.ndarray,
+        weights: np.ndarray,
+        bias: np.ndarray,
+    ) -> None:
+        self.settings = settings
+        self.tfidf = tfidf
+        self.base = base
+        self.mean = mean  # [base columns]
+        self.scale = scale  # [base columns]: what the centred features are multiplied with
+        self.weights = weights  # [TF-IDF columns + base columns, classes]
+        self.bias = bias  # [classes]
+
+    @classmethod
+    def fit(
+        cls,
+        texts: Sequence[str],
+        truth: np.ndarray,
+        classes: int,
+        *,
+        use_tfidf: bool,
+        base: BaseReader | None,
+        seed: int,
+    ) -> Self:
+        """Choose C, and the base's weight if there are both blocks, then fit on all texts."""
+        assert use_tfidf or base is not None
+        tfidf, sparse = Tfidf.fit(texts) if use_tfidf else (None, None)
+        vectors = base.features(texts) if base is not None else None
+        mean, scale = _standards(vectors)
+        blocks = Blocks(sparse, None if vectors is None else (vectors - mean) * scale)
+        inside = _sampled(len(texts), seed)
+        products = blocks.of(inside).products()
+        choice = choose(
+            products,
+            BASE_WEIGHTS if tfidf is not None and base is not None else (1.0,),
+            truth[inside],
+            classes,
+            fold_numbers([texts[place] for place in inside], truth[inside], seed),
+        )
+        if len(inside) == len(texts):
+            root = square_root(products.weighed(choice.base_weight))
+            solution = Regression(root, truth, classes, tolerance=FINE_TOLERANCE).solve(choice.c)
+            shares = shares_of_texts(root, solution.weights)
+            weights = blocks.combined(shares, choice.base_weight)
+        else:
+            rows = blocks.weighed(choice.base_weight)
+            solution = Regression(rows, truth, classes).solve(choice.c)
+            weights = solution.weights
+        return cls(
+            LinearSettings(
+                classes=classes,
+                texts=len(texts),
+                c=choice.c,
+                base_weight=choice.base_weight if use_tfidf and base is not None else None,
+                log_loss=choice.log_loss,
+                accuracy=choice.accuracy,
+                base_columns=len(mean),
+            ),
+            tfidf=tfidf,
+            base=base,
+            mean=mean,
+            scale=scale * np.float32(choice.base_weight),
+            weights=weights.astype(np.float32),
+            bias=solution.bias.astype(np.float32),
+        )
+
+    def probabilities(self, texts: Sequence[str]) -> np.ndarray:
+        """[N, classes], float64."""
+        scores = np.tile(self.bias, (len(texts), 1))
+        columns = self.tfidf.columns if self.tfidf is not None else 0
+        if self.tfidf is not None and texts:
+            scores += self.tfidf.transform(texts) @ self.weights[:columns]
+        if self.base is not None and texts:
+            rows = (self.base.features(texts) - self.mean) * self.scale
+            scores += rows @ self.weights[columns:]
+        return softmax(scores)
+
+    # --- on disk --------------------------------------------------------------------------------
+
+    def save(self, folder: Path) -> None:
+        """Write linear.safetensors and linear.json; the base's own weights are not part of it."""
+        arrays = {
+            "weights": self.weights,
+            "bias": self.bias,
+            "mean": self.mean,
+            "scale": self.scale,
+        }
+        vocabularies = None
+        if self.tfidf is not None:
+            arrays |= {f"idf.{name}": self.tfidf.idf[name] for name in BLOCKS}
+            vocabularies = self.tfidf.vocabularies
+        digest = save_tensors(
+            folder / TENSORS_FILE,
+            {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()},
+        )
+        hashes = {"tensors": digest, "vocabularies": _terms_hash(vocabularies)}
+        settings = self.settings.model_copy(
+            update={"vocabularies": vocabularies, "hashes": hashes}
+        )
+        write_json(folder / LINEAR_FILE, settings.model_dump(mode="json"))
+
+    @classmethod
+    def load(cls, folder: Path, base: BaseReader | None = None) -> Self:
+        """What `save` wrote; `base` reads the texts if it was fitted with one."""
+        settings = read_settings(folder)
+        tensors = load_tensors(folder / TENSORS_FILE, settings.hashes.get("tensors"))
+        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+        names = {"weights", "bias", "mean", "scale"}
+        terms = settings.vocabularies
+        if terms is not None:
+            names |= {f"idf.{name}" for name in BLOCKS}
+        columns = settings.base_columns + sum(map(len, (terms or {}).values()))
+        if set(arrays) != names or arrays["weights"].shape != (columns, settings.classes):
+            raise CorruptError(
+                f"{folder / TENSORS_FILE} does not belong to {LINEAR_FILE}.",
+                expected=f"{', '.join(sorted(names))}; weights for {columns:,} features",
+                found=", ".join(f"{name} {array.shape}" for name, array in arrays.items()),
+            )
+        if settings.base_columns != (base.columns if base is not None else 0):
+            raise CorruptError(
+                f"{folder / LINEAR_FILE} does not belong to the base beside it.",
+                expected=f"{settings.base_columns} features of a base",
+                found=str(base.columns) if base is not None else "no base",
+            )
+        tfidf = None
+        if terms is not None:
+            tfidf = Tfidf(terms, {name: arrays[f"idf.{name}"] for name in BLOCKS})
+        return cls(
+            settings.model_copy(update={"vocabularies": None, "hashes": {}}),
+            tfidf=tfidf,
+            base=base,
+            mean=arrays["mean"],
+            scale=arrays["scale"],
+            weights=arrays["weights"],
+            bias=arrays["bias"],
+        )
+
+
+def fit_linear(
+    examples: Sequence[Example],
+    labels: list[str],
+    *,
+    tfidf: bool,
+    base: RunDirectory | BaseReader | None,
+    seed: int,
+) -> LinearClassifier:
+    """A linear classifier on labelled texts; a `FeatureCache` as base reads each text once."""
+    if not tfidf and base is None:
+        raise RecipeError(
+            "There are no features to learn from.",
+            expected="TF-IDF, the features of a base, or both",
+            hint="leave out --no-tfidf, or name a base with --from RUN",
+        )
+    return LinearClassifier.fit(
+        [example.text for example in examples],
+        label_indices(labels, [example.label for example in examples]),
+        len(labels),
+        use_tfidf=tfidf,
+        base=FeatureCache(base) if isinstance(base, RunDirectory) else base,
+        seed=seed,
+    )
+
+
+def majority(truth: np.ndarray, classes: int) -> np.ndarray:
+    """Each class's share of the training texts [classes]: what one knows without reading."""
+    counts = np.bincount(truth, minlength=classes)
+    shares: np.ndarray = counts / counts.sum()
+    return shares
+
+
+def read_settings(folder: Path) -> LinearSettings:
+    """What linear.json says, checked."""
+    path = folder / LINEAR_FILE
+    try:
+        settings = LinearSettings.model_validate(read_json(path, "a linear classifier"))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise CorruptError(
+            f"{path} is damaged or from another version.",
+            expected="a linear classifier of format 1",
+            found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
+        ) from None
+    known = settings.vocabularies
+    if (known is not None and set(known) != set(BLOCKS)) or (
+        settings.hashes.get("vocabularies") != _terms_hash(known)
+    ):
+        raise CorruptError(
+            f"{path} is damaged: its vocabularies are not those that were saved.",
+            hint="copy the run again from where it came, or make it anew",
+        )
+    return settings
+
+
+def _standards(vectors: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Mean of each column, and the factor that gives all columns together a length of about one."""
+    if vectors is None:
+        return np.empty(0, np.float32), np.empty(0, np.float32)
+    spread = vectors.std(axis=0, dtype=np.float64) * np.sqrt(vectors.shape[1])
+    scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > LEAST_SPREAD)
+    mean = vectors.mean(axis=0, dtype=np.float64)
+    return mean.astype(np.float32), scale.astype(np.float32)
+
+
+def _sampled(count: int, seed: int) -> np.ndarray:
+    """All texts, or a sample: C is the width of a prior and does not grow with the texts."""
+    if count <= GRAM_TEXTS:
+        return np.arange(count)
+    return np.sort(rng(seed, "choosing").choice(count, GRAM_TEXTS, replace=False))
+
+
+def _terms_hash(vocabularies: dict[str, list[str]] | None) -> str:
+    digest = hashlib.sha256()
+    for name, terms in sorted((vocabularies or {}).items()):
+        digest.update(f"{name}\n".encode())
+        digest.update("\n".join(terms).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

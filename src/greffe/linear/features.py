@@ -1,0 +1,104 @@
+"""Features of texts from an untouched base: its embeddings and its last layer, averaged.
+
+Knows no labels. Long texts are read in windows. Vectors can be kept, so that many fits on the same
+texts read each of them once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from greffe.checkpoint import load_model, load_tokenizer
+from greffe.data.tokenizer import Tokenizer
+from greffe.inference.batched import read_rows
+from greffe.inference.predict import split_windows
+from greffe.model.heads import pool
+from greffe.model.model import Model
+from greffe.progress import Progress
+from greffe.run import RunDirectory
+
+BLOCK_TEXTS = 512
+
+
+def base_features(
+    model: Model, tokenizer: Tokenizer, texts: Sequence[str], *, causal: bool
+) -> np.ndarray:
+    """One vector a text [N, F], float32: see `feature_count`."""
+    documents = tokenizer.encode_batch(list(texts))
+    windows = [split_windows(ids, model.spec.context - 2, "windows") for ids in documents]
+    rows = [tokenizer.wrap(part) for parts in windows for part in parts]
+
+    def read(ids: Tensor, lengths: Tensor | None) -> Tensor:
+        hidden = model.base(ids, causal=causal, lengths=lengths)
+        parts = [pool(model.base.embedding(ids), lengths, "mean"), pool(hidden, lengths, "mean")]
+        if causal:  # the only place that has read the whole text
+            parts.append(pool(hidden, lengths, "last"))
+        return torch.cat(parts, dim=-1)
+
+    found = read_rows(model, rows, read, feature_count(model, causal=causal), pad=tokenizer.pad)
+    vectors = found.numpy()  # [windows of all texts, F]
+    if len(rows) == len(documents):
+        return vectors
+    weights = np.array([len(part) for parts in windows for part in parts], dtype=np.float32)
+    weights[weights == 0] = 1.0  # an empty text is its one window
+    first = np.cumsum([0, *(len(parts) for parts in windows[:-1])])
+    sums = np.add.reduceat(vectors * weights[:, None], first, axis=0)
+    mean: np.ndarray = sums / np.add.reduceat(weights, first)[:, None]
+    return mean
+
+
+def feature_count(model: Model, *, causal: bool) -> int:
+    """Mean embedding, mean of the last layer and, left to right, its last token."""
+    return model.spec.width * (3 if causal else 2)
+
+
+class BaseReader:
+    """A run's base and tokenizer, ready to turn texts into vectors."""
+
+    def __init__(self, model: Model, tokenizer: Tokenizer, *, causal: bool) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.causal = causal
+
+    @classmethod
+    def of(cls, run: RunDirectory) -> Self:
+        """The base of a run; reads both ways if it learnt to."""
+        manifest = run.manifest()
+        reads_both_ways = "bidirectional" in manifest.directions
+        return cls(load_model(run), load_tokenizer(run), causal=not reads_both_ways)
+
+    @property
+    def columns(self) -> int:
+        """Features of a text."""
+        return feature_count(self.model, causal=self.causal)
+
+    def features(self, texts: Sequence[str]) -> np.ndarray:
+        """One vector a text [N, F]."""
+        return base_features(self.model, self.tokenizer, texts, causal=self.causal)
+
+
+class FeatureCache(BaseReader):
+    """The same, keeping the vector of every text that it has read."""
+
+    def __init__(self, base: RunDirectory | BaseReader) -> None:
+        reader = BaseReader.of(base) if isinstance(base, RunDirectory) else base
+        super().__init__(reader.model, reader.tokenizer, causal=reader.causal)
+        self._known: dict[str, np.ndarray] = {}
+
+    def features(self, texts: Sequence[str]) -> np.ndarray:
+        """One vector a text [N, F]; only new texts are read."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        with Progress("read with the base", len(new), "texts") as progress:
+            for start in range(0, len(new), BLOCK_TEXTS):
+                block = new[start : start + BLOCK_TEXTS]
+                self._known.update(zip(block, super().features(block), strict=True))
+                progress.advance(len(block))
+        result = np.empty((len(texts), self.columns), dtype=np.float32)
+        for place, text in enumerate(texts):
+            result[place] = self._known[text]
+        return result

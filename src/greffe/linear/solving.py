@@ -1,0 +1,85 @@
+"""Multinomial logistic regression with an L2 penalty, on few texts with very many features.
+
+Knows matrices and class numbers only. With fewer texts than features the optimum lies in the span
+of the texts: any square root of their inner products has the same ones in far fewer columns, hence
+the same solution, and the weights are a sum of the texts' own rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+TOLERANCE = 1e-4
+MOST_STEPS = 10_000
+JITTER = 1e-6
+"""Keeps the square root real; a share of the mean diagonal."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Weights [columns, classes] and bias [classes]; scores are rows times weights plus bias."""
+
+    weights: np.ndarray
+    bias: np.ndarray
+
+
+class Regression:
+    """Logistic regression on the same rows for one C after another, each from the last one's end.
+
+    A class that the rows lack is unlikely, not impossible.
+    """
+
+    def __init__(
+        self, rows: Any, truth: np.ndarray, classes: int, *, tolerance: float = TOLERANCE
+    ) -> None:
+        from sklearn.linear_model import LogisticRegression
+
+        self.rows = rows
+        self.truth = truth
+        self.classes = classes
+        self.seen = np.unique(truth)
+        self._model = LogisticRegression(tol=tolerance, max_iter=MOST_STEPS, warm_start=True)
+
+    def solve(self, c: float) -> Solution:
+        """The optimum for this C, the inverse strength of the penalty."""
+        weights = np.zeros((self.rows.shape[1], self.classes))
+        bias = np.zeros(self.classes)
+        if len(self.seen) > 1:
+            self._model.set_params(C=c).fit(self.rows, self.truth)
+            found, shift = self._model.coef_, self._model.intercept_
+            if len(self.seen) == 2:  # one column that tells two classes apart
+                found, shift = np.vstack((-found, found)) / 2, np.append(-shift, shift) / 2
+            weights[:, self.seen] = found.T
+            bias[self.seen] = shift
+        unseen = np.setdiff1d(np.arange(self.classes), self.seen)
+        bias[unseen] = bias[self.seen].min() - np.log(1 + len(self.truth))
+        return Solution(weights, bias)
+
+
+def square_root(products: np.ndarray) -> np.ndarray:
+    """Rows [N, N] that have these inner products."""
+    from scipy import linalg
+
+    size = len(products)
+    lift = JITTER * np.trace(products) / size + 1e-12  # equal texts, or all of them empty
+    root: np.ndarray = linalg.cholesky(products + lift * np.eye(size), lower=True)
+    return root
+
+
+def shares_of_texts(root: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """How much of each text's row [N, classes] makes up weights that were found on the root."""
+    from scipy import linalg
+
+    shares: np.ndarray = linalg.solve_triangular(root, weights, trans=1, lower=True)
+    return shares
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Probabilities [N, classes], float64."""
+    from scipy import special
+
+    shares: np.ndarray = special.softmax(np.asarray(scores, dtype=np.float64), axis=1)
+    return shares

@@ -1,0 +1,174 @@
+"""What a page is made of: sections of figures, tables, code and partials, as HTML and as Markdown.
+
+A figure carries its table, a partial the table that stands for it in Markdown. Knows no study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from html import escape
+from typing import TYPE_CHECKING, Any, assert_never
+
+from greffe.report.charts import ChartWords, chart_block
+from greffe.report.numbers import NO_BREAK
+from greffe.report.tables import Table, markdown_text, scrolling_html, table_html, table_markdown
+from greffe.report.words import Words
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with one sentence to read it by, and its figures."""
+
+    ident: str
+    title: str
+    caption: str
+    svg: str
+    table: Table
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Small figures that are read together."""
+
+    figures: Sequence[Figure]
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Something to copy: a command, a recipe."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Partial:
+    """Something with a template of its own."""
+
+    template: str
+    values: Mapping[str, Any]
+    table: Table
+
+
+Block = Figure | Beside | Table | Prose | Code | Partial
+
+
+@dataclass(frozen=True)
+class Section:
+    """One heading of a page, a sentence that says how to read it, and what is there to see."""
+
+    ident: str
+    title: str
+    lead: str
+    blocks: Sequence[Block]
+
+
+def section(ident: str, words: Words, blocks: Sequence[Block]) -> Section:
+    """A section whose title and lead stand in the catalogue."""
+    return Section(ident, words(f"section.{ident}.title"), words(f"section.{ident}.lead"), blocks)
+
+
+def chart_words(words: Words) -> ChartWords:
+    """The catalogue's part that charts use."""
+    found = {each.name: words.sentences[f"chart.{each.name}"] for each in fields(ChartWords)}
+    for unit in ("percent", "points"):
+        found[unit] = found[unit].replace(" ", NO_BREAK)
+    return ChartWords(**found)
+
+
+# --- as HTML --------------------------------------------------------------------------------------
+
+
+@cache
+def templates() -> Environment:
+    """The report's templates; whatever they are given is escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("greffe.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def block_html(block: Block, words: Words) -> str:
+    """A block as it stands in the page."""
+    match block:
+        case Figure():
+            return chart_block(
+                block.svg,
+                table_html(block.table),
+                block.ident,
+                chart_words(words),
+                title=block.title,
+                caption=block.caption,
+            )
+        case Beside():
+            inner = "".join(block_html(figure, words) for figure in block.figures)
+            return f'<div class="charts">{inner}</div>'
+        case Table():
+            return scrolling_html(block)
+        case Prose():
+            return f"<p>{escape(block.text)}</p>"
+        case Code():
+            label = escape(block.title)
+            return (
+                f"<h3>{label}</h3>"
+                f'<pre tabindex="0" role="region" aria-label="{label}"><code>'
+                f"{escape(block.text)}</code></pre>"
+            )
+        case Partial():
+            template = templates().get_template(block.template)
+            return template.render(words=words, **block.values)
+        case _:
+            assert_never(block)
+
+
+# --- as Markdown ----------------------------------------------------------------------------------
+
+
+def section_markdown(found: Section) -> str:
+    """A section with its tables."""
+    parts = [f"## {markdown_text(found.title)}", markdown_text(found.lead)]
+    parts += [_block_markdown(block) for block in found.blocks]
+    return "\n\n".join(parts)
+
+
+def _block_markdown(block: Block) -> str:
+    match block:
+        case Figure():
+            return f"{markdown_text(block.caption)}\n\n{_titled(block.table)}"
+        case Partial():
+            return _titled(block.table)
+        case Beside():
+            return "\n\n".join(_block_markdown(figure) for figure in block.figures)
+        case Table():
+            return _titled(block)
+        case Prose():
+            return markdown_text(block.text)
+        case Code():
+            # A fence longer than any in the text.
+            fence = "```"
+            while fence in block.text:
+                fence += "`"
+            return f"### {markdown_text(block.title)}\n\n{fence}\n{block.text.rstrip()}\n{fence}"
+        case _:
+            assert_never(block)
+
+
+def _titled(table: Table) -> str:
+    return f"**{markdown_text(table.title)}**\n\n{table_markdown(table)}"

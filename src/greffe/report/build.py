@@ -1,0 +1,57 @@
+"""Writes reports: a study's or some runs' page as HTML and Markdown, their tables, their JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from greffe.report.numbers import Language
+from greffe.report.page import Page, page_html, page_markdown
+from greffe.report.run_document import RunDocument
+from greffe.report.run_page import named_apart, run_tables, runs_page
+from greffe.report.study_page import study_page, study_tables
+from greffe.report.tables import Table, table_csv
+from greffe.report.words import Words, load_words
+from greffe.storage import disk_error, write_atomic, write_json
+from greffe.study.document import StudyDocument
+
+HTML_FILE = "report.html"
+MARKDOWN_FILE = "report.md"
+JSON_FILE = "report.json"
+TABLES = "tables"
+
+
+def write_study_report(document: StudyDocument, folder: Path, *, language: Language = "en") -> Path:
+    """A study's report in `folder`; returns the page's path."""
+    words = load_words(language)
+    page = study_page(document, words)
+    _write(page, study_tables(document, words), words, folder)
+    write_json(folder / JSON_FILE, document.model_dump(mode="json"))
+    return folder / HTML_FILE
+
+
+def write_runs_report(
+    runs: Sequence[RunDocument], folder: Path, *, language: Language = "en"
+) -> Path:
+    """A page about plain runs, side by side."""
+    words = load_words(language)
+    runs = named_apart(runs)
+    _write(runs_page(runs, words), run_tables(runs, words), words, folder)
+    write_json(folder / JSON_FILE, [run.model_dump(mode="json") for run in runs])
+    return folder / HTML_FILE
+
+
+def _write(page: Page, tables: Sequence[Table], words: Words, folder: Path) -> None:
+    try:
+        (folder / TABLES).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise disk_error(error, folder) from error
+    for table in tables:
+        _write_text(folder / TABLES / f"{table.name}.csv", table_csv(table))
+    _write_text(folder / MARKDOWN_FILE, page_markdown(page))
+    _write_text(folder / HTML_FILE, page_html(page, words))
+
+
+def _write_text(path: Path, text: str) -> None:
+    # Half of a surrogate pair, from a file that was not UTF-8, cannot be written as it is.
+    write_atomic(path, text.encode("utf-8", "backslashreplace"))

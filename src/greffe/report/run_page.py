@@ -1,0 +1,256 @@
+"""The page of plain runs, side by side: how they were trained, what they are made of."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from greffe import __version__
+from greffe.report.blocks import Block, Code, Figure, Section, chart_words, section
+from greffe.report.cells import SHOWN_HASH
+from greffe.report.charts import Point, Series, distinct_kinds, line_chart
+from greffe.report.evidence_tables import all_parameters_table, samples_table
+from greffe.report.model_sections import parameters_section, pictures_section, samples_section
+from greffe.report.page import Page
+from greffe.report.run_document import MetricPoint, RunDocument
+from greffe.report.tables import Column, Raw, Table, cell, number_column, text_column
+from greffe.report.words import Words
+from greffe.study.document import Matrix
+
+SHARES = ("accuracy", "macro_f1")
+"""Measures drawn in percent; others are plain numbers."""
+# Charts give these a style of their own, so that a run keeps it through all charts.
+KINDS = ("pretrained", "scratch", "frozen", "tfidf", "stacked", "majority")
+UNDRAWN = ("rows", "seconds", "epoch")
+
+
+def named_apart(runs: Sequence[RunDocument]) -> list[RunDocument]:
+    """The runs, with a number behind a name that another one has already."""
+    names = _numbered([run.name for run in runs])
+    return [
+        run.model_copy(
+            update={
+                "name": name,
+                "samples": [one.model_copy(update={"run": name}) for one in run.samples],
+            }
+        )
+        for run, name in zip(runs, names, strict=True)
+    ]
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for name in names:
+        number = names[: len(found)].count(name) + 1
+        found.append(name if number == 1 else f"{name} ({number})")
+    return found
+
+
+def runs_page(runs: Sequence[RunDocument], words: Words) -> Page:
+    """Curves of all runs in one chart each; sections without data are left out."""
+    samples = [sample for run in runs for sample in run.samples]
+    sections = (
+        _runs_section(runs, words),
+        _training_section(runs, words),
+        parameters_section({run.name: run.parameters for run in runs}, words),
+        pictures_section(_pictures(runs), words),
+        samples_section(samples, words),
+        _repeat_section(runs, words),
+    )
+    names = words.enumeration([run.name for run in runs])
+    return Page(
+        title=words("page.runs_title", names=names),
+        headline=words("page.headline_of_runs"),
+        sentences=[],
+        about="",
+        sections=[found for found in sections if found is not None],
+        footer=words("page.made", version=__version__, date=f"{datetime.now(UTC):%Y-%m-%d}"),
+    )
+
+
+def run_tables(runs: Sequence[RunDocument], words: Words) -> list[Table]:
+    """Every table of the page."""
+    title = words("section.parameters.title")
+    return [
+        _runs_table(runs, words),
+        _points_table("training", "loss", {run.name: run.loss for run in runs}, words),
+        Table(
+            "valid",
+            words("table.valid"),
+            _point_columns(words),
+            [
+                row
+                for name in _measures(runs)
+                for row in _points_table("valid", name, _looks(runs, name), words).rows
+            ],
+        ),
+        all_parameters_table({run.name: run.parameters for run in runs}, title, words),
+        samples_table([sample for run in runs for sample in run.samples], words),
+    ]
+
+
+# --- sections -------------------------------------------------------------------------------------
+
+
+def _runs_section(runs: Sequence[RunDocument], words: Words) -> Section:
+    return section("runs", words, [_runs_table(runs, words)])
+
+
+def _training_section(runs: Sequence[RunDocument], words: Words) -> Section | None:
+    blocks: list[Block] = []
+    losses = {run.name: run.loss for run in runs if run.loss}
+    if losses:
+        table = _points_table("training", "loss", losses, words)
+        title, caption = words("figure.loss.title"), words("figure.loss.caption")
+        svg = _curves(losses, runs, "loss-chart", title, caption, words("figure.loss.y"), words)
+        blocks.append(Figure("loss-chart", title, caption, svg, table))
+    for number, name in enumerate(_measures(runs), 1):
+        looks = _looks(runs, name)
+        ident = f"valid-{number}"
+        spoken = _measure(name, words)
+        title, caption = words("figure.valid.title", name=spoken), words("figure.valid.caption")
+        svg = _curves(looks, runs, ident, title, caption, spoken, words, percent=name in SHARES)
+        table = _points_table("valid", name, looks, words)
+        blocks.append(Figure(ident, title, caption, svg, table))
+    return section("training", words, blocks) if blocks else None
+
+
+def _curves(
+    points: dict[str, list[MetricPoint]],
+    runs: Sequence[RunDocument],
+    ident: str,
+    title: str,
+    description: str,
+    y_label: str,
+    words: Words,
+    *,
+    percent: bool = False,
+) -> str:
+    found_kinds = distinct_kinds(KINDS[place % len(KINDS)] for place in range(len(runs)))
+    kinds = {run.name: kind for run, kind in zip(runs, found_kinds, strict=True)}
+    return line_chart(
+        [
+            Series(run, [Point(one.step, one.value) for one in found], kinds[run])
+            for run, found in points.items()
+        ],
+        ident=ident,
+        title=title,
+        description=description,
+        x_label=words("figure.loss.x"),
+        y_label=y_label,
+        y_percent=percent,
+        words=chart_words(words),
+    )
+
+
+def _repeat_section(runs: Sequence[RunDocument], words: Words) -> Section:
+    blocks: list[Block] = []
+    for run in runs:
+        blocks.append(Code(f"{run.name}: {words('repeat.command')}", shlex.join(run.command)))
+        if run.recipe:
+            blocks.append(Code(f"{run.name}: {words('repeat.recipe')}", run.recipe))
+    return section("repeat", words, blocks)
+
+
+def _pictures(runs: Sequence[RunDocument]) -> list[Matrix]:
+    """Each picture once; where runs differ, the title says whose it is."""
+    found: list[Matrix] = []
+    for run in runs:
+        for matrix in run.pictures:
+            if matrix in found:
+                continue
+            titles = {other.title for other in found}
+            is_new = matrix.title not in titles
+            title = matrix.title if is_new else f"{matrix.title} ({run.name})"
+            found.append(matrix.model_copy(update={"title": title}))
+    return found
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def _runs_table(runs: Sequence[RunDocument], words: Words) -> Table:
+    """One column a run, one line a fact."""
+    facts = [_facts(run, words) for run in runs]
+    names = list(dict.fromkeys(name for found in facts for name in found))
+    none = words("number.none")
+    return Table(
+        "runs",
+        words("table.runs"),
+        [
+            text_column(words("column.name"), "name"),
+            *(text_column(run.name, run.name) for run in runs),
+        ],
+        [
+            [
+                cell(name),
+                *(
+                    cell(none if (value := found.get(name)) is None else f"{value}", value)
+                    for found in facts
+                ),
+            ]
+            for name in names
+        ],
+    )
+
+
+def _facts(run: RunDocument, words: Words) -> dict[str, Raw]:
+    facts: dict[str, Raw] = {
+        words("run.kind"): words(f"kind.{run.kind}"),
+        words("run.status"): words(f"kind.{run.status}"),
+    }
+    if run.labels:
+        facts[words("run.labels")] = ", ".join(run.labels)
+    facts[words("run.parent")] = run.parent or words("run.fresh")
+    facts[words("run.created")] = run.created
+    for name, value in run.result.items():
+        shown = words.decimal(value, 4) if isinstance(value, float) else value
+        facts[_measure(name, words)] = words.number(value) if isinstance(value, int) else shown
+    for name, digest in run.hashes.items():
+        facts[_measure(name, words)] = digest[:SHOWN_HASH]
+    return {**facts, **run.versions}
+
+
+def _measure(name: str, words: Words) -> str:
+    """What a run's files call a figure, said in the page's language; as it is if unknown."""
+    key = f"measure.{name.replace(' ', '_')}"
+    return words(key) if words.has(key) else name.replace("_", " ")
+
+
+def _measures(runs: Sequence[RunDocument]) -> list[str]:
+    names = dict.fromkeys(name for run in runs for name in run.valid)
+    return [name for name in names if name not in UNDRAWN]
+
+
+def _looks(runs: Sequence[RunDocument], name: str) -> dict[str, list[MetricPoint]]:
+    return {run.name: run.valid[name] for run in runs if run.valid.get(name)}
+
+
+def _point_columns(words: Words) -> list[Column]:
+    return [
+        text_column(words("column.run"), "run"),
+        text_column(words("column.metric"), "measure"),
+        number_column(words("column.step"), "step"),
+        number_column(words("column.value"), "value"),
+    ]
+
+
+def _points_table(
+    table: str, measure: str, points: dict[str, list[MetricPoint]], words: Words
+) -> Table:
+    return Table(
+        table,
+        words(f"table.{table}"),
+        _point_columns(words),
+        [
+            [
+                cell(run),
+                cell(measure),
+                cell(words.number(one.step), one.step),
+                cell(words.decimal(one.value, 4), one.value),
+            ]
+            for run, found in points.items()
+            for one in found
+        ],
+    )

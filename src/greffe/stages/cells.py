@@ -1,0 +1,229 @@
+"""One cell of a study: an arm trained on some labels with a seed, and its word on the test part.
+
+Knows nothing of the other cells. What a cell gives is a function of its inputs, whose hash is its
+key: a result with the same key need not be computed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from greffe.checkpoint import load_model, load_tokenizer, run_weights
+from greffe.config import Recipe
+from greffe.data.tables import Example
+from greffe.errors import MismatchError
+from greffe.evaluation.metrics import label_indices
+from greffe.inference.predict import predict
+from greffe.inspection.movement import layer_moves
+from greffe.linear.classifier import fit_linear, majority
+from greffe.linear.features import FeatureCache
+from greffe.machine import measured_memory
+from greffe.model.model import build_model
+from greffe.run import RUN_FILE, RunDirectory
+from greffe.stages.finetune import finetune, finetune_recipe
+from greffe.stages.labelled import data_hash
+from greffe.study.directory import CellResult, EpochLook, Move
+from greffe.study.parts import Parts, labelled_subset
+from greffe.study.plan import PRETRAINED, SCRATCH, ArmPlan, Cell
+
+FORMAT = 1
+FROZEN = ("train.freeze=base", "train.lr=0.01")
+"""A head alone is a small convex problem: it takes a rate that would ruin a base."""
+DIGITS = 7  # of a probability: more would only fill the disk
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How every arm of a study is fine-tuned."""
+
+    recipe: str | Path | Recipe | None
+    budget: str | None
+    changes: tuple[str, ...]
+
+    def of(self, arm: ArmPlan, seed: int) -> Recipe:
+        """The whole recipe of an arm with a seed."""
+        return finetune_recipe(arm.run, self.recipe, self.budget, seed, self.changes_of(arm))
+
+    def changes_of(self, arm: ArmPlan) -> list[str]:
+        """What the user changed; a frozen arm has its own rate, unless the user says otherwise."""
+        return [*(FROZEN if arm.kind == "frozen" else ()), *self.changes]
+
+
+class Trainer:
+    """Computes cells; base features that several of them need are kept."""
+
+    def __init__(self, parts: Parts, choices: Choices, bases: dict[Path, str]) -> None:
+        self.parts = parts
+        self.choices = choices
+        self.bases = bases
+        """The hash of each base's weights, by its run."""
+        self._features: dict[Path, FeatureCache] = {}
+        self._test_hash = data_hash(parts.test)
+
+    def key(self, cell: Cell) -> str:
+        """The hash of everything that a cell's result depends on."""
+        train, valid = labelled_subset(self.parts, cell.labels, cell.seed)
+        arm = cell.arm
+        recipe = None if arm.is_linear else self.choices.of(arm, cell.seed).to_toml()
+        shape = None if arm.run is None else arm.run.manifest().lineage.tokenizer
+        inputs = [
+            FORMAT,
+            arm.kind,
+            None if arm.run is None or arm.kind == "scratch" else self.bases[arm.run.path],
+            shape,
+            recipe,
+            data_hash(train),
+            data_hash(valid),
+            self._test_hash,
+        ]
+        return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()
+
+    def compute(self, cell: Cell, folder: Path, *, resume: bool) -> CellResult:
+        """Train and test; a run is made in `folder`, where an interrupted one may go on."""
+        train, valid = labelled_subset(self.parts, cell.labels, cell.seed)
+        if cell.arm.is_linear:
+            return self._linear(cell, train)
+        return self._transformer(cell, train, valid, folder, resume=resume)
+
+    def _transformer(
+        self,
+        cell: Cell,
+        train: Sequence[Example],
+        valid: Sequence[Example],
+        folder: Path,
+        *,
+        resume: bool,
+    ) -> CellResult:
+        arm = cell.arm
+        with measured_memory() as memory:
+            run = finetune(
+                list(train),
+                folder,
+                parent=None if arm.kind == "scratch" else arm.run,
+                like=arm.run if arm.kind == "scratch" else None,
+                recipe=self.choices.recipe,
+                valid=list(valid),
+                budget=self.choices.budget,
+                seed=cell.seed,
+                changes=self.choices.changes_of(arm),
+                new_head=True,
+                overwrite=not resume,
+                resume=resume,
+            )
+        manifest = run.manifest()
+        model, tokenizer = load_model(run), load_tokenizer(run)
+        predictions = predict(
+            model,
+            tokenizer,
+            manifest.labels,
+            (example.text for example in self.parts.test),
+            causal=manifest.direction == "causal",
+        )
+        shares = np.array([list(prediction.probabilities.values()) for prediction in predictions])
+        looks = [
+            EpochLook(epoch=line["epoch"], accuracy=line["accuracy"], log_loss=line["log_loss"])
+            for line in run.metrics()
+            if line["kind"] == "valid" and line["accuracy"] is not None
+        ]
+        return CellResult(
+            probabilities=_rounded(shares),
+            validation=manifest.result.get("accuracy"),
+            looks=looks,
+            seconds=manifest.result["seconds"],
+            tokens=manifest.result["tokens"],
+            memory_bytes=memory.peak,
+            parameters=sum(parameter.numel() for parameter in model.parameters()),
+            initial_base=manifest.lineage.initial_base,
+            initial_head=manifest.lineage.initial_head,
+            moves=self._moves(cell, run) if cell.is_full else [],
+        )
+
+    def _moves(self, cell: Cell, run: RunDirectory) -> list[Move]:
+        assert cell.arm.run is not None
+        if cell.arm.kind == "scratch":
+            recipe, manifest = run.recipe(), run.manifest()
+            before = build_model(recipe.model, manifest.vocab, {}, recipe.seed).state_dict()
+        else:
+            before, _ = run_weights(cell.arm.run)
+        after, _ = run_weights(run)
+        return [
+            Move(part=part, tensors=tensors, moved=moved)
+            for part, (tensors, moved) in layer_moves(before, after).items()
+        ]
+
+    def _linear(self, cell: Cell, examples: Sequence[Example]) -> CellResult:
+        arm, labels = cell.arm, self.parts.labels
+        began = time.perf_counter()
+        texts = [example.text for example in self.parts.test]
+        if arm.kind == "majority":
+            truth = label_indices(labels, [example.label for example in examples])
+            shares = np.tile(majority(truth, len(labels)), (len(texts), 1))
+            return CellResult(probabilities=_rounded(shares), validation=None, seconds=0.0)
+        with measured_memory() as memory:
+            model = fit_linear(
+                examples,
+                labels,
+                tfidf=True,
+                base=None if arm.run is None else self._features_of(arm.run),
+                seed=cell.seed,
+            )
+            seconds = time.perf_counter() - began
+            shares = model.probabilities(texts)
+        return CellResult(
+            probabilities=_rounded(shares),
+            validation=model.settings.accuracy,
+            seconds=round(seconds, 1),
+            memory_bytes=memory.peak,
+            parameters=model.weights.size + model.bias.size,
+        )
+
+    def _features_of(self, run: RunDirectory) -> FeatureCache:
+        if run.path not in self._features:
+            self._features[run.path] = FeatureCache(run)
+        return self._features[run.path]
+
+
+def check_transfer(cell: Cell, result: CellResult, base: str) -> None:
+    """A pretrained arm begins with its base, to the last bit; a scratch arm does not."""
+    is_there = result.initial_base == base
+    if is_there == (cell.arm.kind in ("pretrained", "frozen")):
+        return
+    raise MismatchError(
+        f"{cell.name}: the pretraining was "
+        + ("not in the model at its first step." if not is_there else "in the scratch arm too."),
+        expected=f"a base with hash {base[:12]}" + ("" if not is_there else ", in other arms only"),
+        found=f"{(result.initial_base or 'none')[:12]}",
+        hint="the comparison would be worthless; please report it with the study's folder",
+    )
+
+
+def check_pairing(results: Mapping[Cell, CellResult]) -> None:
+    """With one seed, the base and the same from scratch begin with the same head, to the bit."""
+    heads: dict[tuple[int, int], set[str | None]] = {}
+    for cell, result in results.items():
+        if cell.arm.name in (PRETRAINED, SCRATCH):
+            heads.setdefault((cell.labels, cell.seed), set()).add(result.initial_head)
+    unequal = [seed for (_, seed), hashes in heads.items() if len(hashes) > 1]
+    if unequal:
+        raise MismatchError(
+            f"The arms of seed {unequal[0]} did not begin with the same head.",
+            expected="paired arms: one head for both",
+            found="two",
+            hint="the comparison would not be paired; please report it with the study's folder",
+        )
+
+
+def is_begun(folder: Path) -> bool:
+    """Whether a run was begun there."""
+    return (folder / RUN_FILE).exists()
+
+
+def _rounded(shares: np.ndarray) -> list[list[float]]:
+    return [[round(float(share), DIGITS) for share in row] for row in shares]

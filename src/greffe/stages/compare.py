@@ -1,0 +1,297 @@
+"""Compare: was the pretraining worth it? Several arms over paired seeds, and what was found.
+
+Interrupted anywhere, it goes on where it was: a cell whose inputs have the same hash is not
+computed again. Knows nothing of how the findings are shown.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from greffe import machine
+from greffe.checkpoint import load_tokenizer, run_weights
+from greffe.config import Recipe
+from greffe.data.tables import Example
+from greffe.data.text import ReadOptions
+from greffe.errors import InterruptedRunError, RecipeError
+from greffe.evaluation.paired import SIGNIFICANCE, smallest_sign_flip_p
+from greffe.output_folder import OutputFolder
+from greffe.progress import Progress, notice
+from greffe.run import RunDirectory, library_versions, this_command, this_moment
+from greffe.stages.cells import Choices, Trainer, check_pairing, check_transfer, is_begun
+from greffe.stages.disagreements import find_disagreements
+from greffe.stages.labelled import Examples, data_hash, load_examples
+from greffe.stages.transfer_proof import base_hashes, prove_transfer
+from greffe.stages.views import parameter_tables, pictures_of, samples_of_arms
+from greffe.study.analysis import Analysis
+from greffe.study.directory import STUDY_FILE, CellFile, CellResult, StudyDirectory, StudyManifest
+from greffe.study.doctor import examine
+from greffe.study.doctor_labels import one_class
+from greffe.study.document import DataSummary, Finding, Part, PartName, Repeat, StudyDocument
+from greffe.study.parts import Parts, by_label, check_label_counts, part_data
+from greffe.study.plan import MAJORITY, ArmPlan, Cell, plan_arms, plan_cells, planned_comparisons
+from greffe.training.compute import set_up_compute
+from greffe.world import World
+
+SEEDS = 8
+SPLIT_SEED = 0
+
+
+def compare(
+    base: RunDirectory,
+    data: Examples,
+    out: str | Path,
+    *,
+    valid: Examples | None = None,
+    test: Examples | None = None,
+    arms: Mapping[str, RunDirectory] | None = None,
+    frozen: bool = False,
+    seeds: int | Sequence[int] = SEEDS,
+    labels: Sequence[int] = (),
+    recipe: str | Path | Recipe | None = None,
+    budget: str | None = None,
+    changes: Sequence[str] = (),
+    corpus: Sequence[str | Path] = (),
+    options: ReadOptions | None = None,
+    keep_runs: bool = False,
+    overwrite: bool = False,
+) -> StudyDirectory:
+    """Run the whole study into `out`, or what is left of it; its document says what was found."""
+    _check_alone()
+    reading = options or ReadOptions()
+    plans = plan_arms(base, arms or {}, frozen=frozen)
+    numbers = _seed_numbers(seeds)
+    choices = Choices(recipe, budget, tuple(changes))
+    choices.of(plans[0], numbers[0])  # a bad recipe is an error before the work
+    parts = part_data(
+        load_examples(data, reading),
+        None if valid is None else load_examples(valid, reading),
+        None if test is None else load_examples(test, reading),
+        SPLIT_SEED,
+    )
+    check_label_counts(labels, parts)
+    set_up_compute(choices.of(plans[0], numbers[0]).train.threads)
+    sources = {"train": data, "valid": valid, "test": test}
+    folder = OutputFolder(
+        out,
+        markers=(STUDY_FILE,),
+        overwrite=overwrite,
+        resume=not overwrite,
+        sources=[*(arm.run.path for arm in plans if arm.run), *_paths(sources.values()), *corpus],
+    )
+    with folder:
+        study = StudyDirectory(folder.path)
+        cells = plan_cells(plans, labels, numbers, parts)
+        manifest = StudyManifest(
+            status="running",
+            cells=[cell.name for cell in cells],
+            settings={"seeds": numbers, "labels": list(labels), "command": this_command()},
+        )
+        study.write_manifest(manifest)
+        _announce(plans, numbers, parts, cells)
+        findings = examine(
+            {"train": parts.train, "valid": parts.valid, "test": parts.test},
+            tokenizer=load_tokenizer(base),
+            context=base.recipe().model.context,
+            corpus=corpus,
+            options=reading,
+        )
+        bases = {arm.run.path: run_weights(arm.run)[1] for arm in plans if arm.run is not None}
+        trainer = Trainer(parts, choices, bases)
+        results = _compute(study, trainer, cells, keep_runs=keep_runs)
+        analysis = Analysis(parts, plans, results)
+        kept = {arm.name: _best_cell(arm, results) for arm in plans}
+        document = StudyDocument(
+            name=study.path.resolve().name,
+            data=_summary(parts, sources),
+            arms=[analysis.arm(arm, _kept_path(study, kept[arm.name])) for arm in plans],
+            comparisons=analysis.comparisons(),
+            label_curves=analysis.label_curves(),
+            disagreements=find_disagreements(analysis, study, kept),
+            parameters=parameter_tables(plans, len(parts.labels)),
+            pictures=pictures_of(base),
+            samples=samples_of_arms(plans, parts.train),
+            proof=prove_transfer(plans, parts, results, seed=SPLIT_SEED),
+            findings=[*findings, *_one_class(analysis)],
+            repeat=_repeat(choices.of(plans[0], numbers[0]), numbers, parts, bases),
+        )
+        study.write_document(document)
+        study.write_manifest(manifest.model_copy(update={"status": "finished"}))
+    return study
+
+
+# --- cells --------------------------------------------------------------------------------------
+
+
+def _compute(
+    study: StudyDirectory, trainer: Trainer, cells: Sequence[Cell], *, keep_runs: bool
+) -> dict[Cell, CellResult]:
+    """The result of every cell, computed or found; the runs of losing seeds go as soon as lost."""
+    keys = {cell: trainer.key(cell) for cell in cells}
+    hashes = base_hashes({cell.arm.run.path: cell.arm.run for cell in cells if cell.arm.run})
+    results: dict[Cell, CellResult] = {}
+    for cell in cells:
+        known = study.cell(cell.name)
+        if known is not None and known.key == keys[cell] and known.result is not None:
+            results[cell] = known.result
+    if results:
+        notice(f"compare: {len(results)} of {len(cells)} trainings are already done")
+    todo = [cell for cell in cells if cell not in results]
+    try:
+        with Progress("compare", sum(cell.weight for cell in todo)) as progress:
+            for number, cell in enumerate(todo, 1):
+                with progress.part(cell.weight, f"{number}/{len(todo)} {_label(cell)}"):
+                    results[cell] = _one(study, trainer, cell, keys[cell])
+                if cell.arm.run is not None and not cell.arm.is_linear:
+                    check_transfer(cell, results[cell], hashes[cell.arm.run.path])
+                if not keep_runs:
+                    _drop_losers(study, cell.arm, results)
+    except (InterruptedRunError, KeyboardInterrupt):
+        raise InterruptedRunError(
+            f"Stopped; {len(results)} of {len(cells)} trainings are done and kept in {study.path}.",
+            hint="the same command goes on from there",
+        ) from None
+    check_pairing(results)
+    return {cell: results[cell] for cell in cells}
+
+
+def _one(study: StudyDirectory, trainer: Trainer, cell: Cell, key: str) -> CellResult:
+    folder = study.run_path(cell.name)
+    known = study.cell(cell.name)
+    is_same = known is not None and known.key == key
+    if not is_same:
+        shutil.rmtree(folder, ignore_errors=True)
+        study.write_cell(cell.name, CellFile(key=key))
+    result = trainer.compute(cell, folder, resume=is_same and is_begun(folder))
+    study.write_cell(cell.name, CellFile(key=key, result=result))
+    return result
+
+
+def _best_cell(arm: ArmPlan, results: Mapping[Cell, CellResult]) -> Cell | None:
+    """The full cell that is best on the validation part, the first of equals."""
+    full = [cell for cell in results if cell.arm == arm and cell.is_full]
+    return max(full, key=lambda cell: results[cell].validation or 0.0, default=None)
+
+
+def _drop_losers(study: StudyDirectory, arm: ArmPlan, results: Mapping[Cell, CellResult]) -> None:
+    best = _best_cell(arm, results)
+    for cell in results:
+        if cell.arm == arm and cell != best:
+            shutil.rmtree(study.run_path(cell.name), ignore_errors=True)
+
+
+def _kept_path(study: StudyDirectory, cell: Cell | None) -> str | None:
+    if cell is None or not is_begun(study.run_path(cell.name)):
+        return None
+    return str(study.run_path(cell.name).relative_to(study.path))
+
+
+# --- words and facts ------------------------------------------------------------------------------
+
+
+def _announce(
+    plans: Sequence[ArmPlan], seeds: Sequence[int], parts: Parts, cells: Sequence[Cell]
+) -> None:
+    repeated = sum(parts.is_repeated)
+    notice(
+        f"compare: {', '.join(plan.name for plan in plans)}; {len(seeds)} seeds, "
+        f"{len(cells)} trainings; {len(parts.train):,} training, {len(parts.valid):,} validation "
+        f"and {len(parts.test):,} test texts"
+        + (f", {repeated} of which stand in the others too" if repeated else "")
+    )
+    smallest = smallest_sign_flip_p(len(seeds))
+    others = len(planned_comparisons(plans)) - 1
+    if smallest >= SIGNIFICANCE:
+        notice(f"with {len(seeds)} seeds no test can reach 5 %: six are the fewest that can")
+    elif smallest * others >= SIGNIFICANCE:
+        notice(
+            f"with {len(seeds)} seeds and {others} comparisons beside the main one, none of these "
+            "can be shown after correction: more seeds or fewer arms would help"
+        )
+
+
+def _label(cell: Cell) -> str:
+    labels = "" if cell.is_full else f", {cell.labels} labels"
+    return f"{cell.arm.name}{labels}, seed {cell.seed}"
+
+
+def _summary(parts: Parts, sources: Mapping[str, Examples | None]) -> DataSummary:
+    named: dict[PartName, list[Example]] = {
+        "train": parts.train,
+        "valid": parts.valid,
+        "test": parts.test,
+    }
+    return DataSummary(
+        labels=parts.labels,
+        parts=[
+            Part(
+                name=name,
+                source="split off" if parts.is_split[name] else _source(sources[name]),
+                texts=len(examples),
+                by_label=by_label(examples, parts.labels),
+                digest=data_hash(examples),
+            )
+            for name, examples in named.items()
+        ],
+        repeated=sum(parts.is_repeated),
+        scored=len(parts.test) - sum(parts.is_repeated),
+    )
+
+
+def _source(source: Examples | None) -> str:
+    return Path(source).name if isinstance(source, str | Path) else "examples given in Python"
+
+
+def _one_class(analysis: Analysis) -> list[Finding]:
+    found = (
+        one_class(name, analysis.predicted(name), analysis.parts.test)
+        for name in analysis.full
+        if name != MAJORITY
+    )
+    return [finding for finding in found if finding is not None]
+
+
+def _repeat(recipe: Recipe, seeds: list[int], parts: Parts, bases: Mapping[Path, str]) -> Repeat:
+    return Repeat(
+        command=this_command(),
+        created=this_moment(),
+        versions=library_versions(),
+        machine=machine.description(),
+        seeds=seeds,
+        recipe=recipe.to_toml(),
+        hashes={
+            **{str(path): digest for path, digest in bases.items()},
+            "train": data_hash(parts.train),
+            "valid": data_hash(parts.valid),
+            "test": data_hash(parts.test),
+        },
+    )
+
+
+# --- flags ----------------------------------------------------------------------------------------
+
+
+def _seed_numbers(seeds: int | Sequence[int]) -> list[int]:
+    numbers = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
+    if not numbers or len(set(numbers)) != len(numbers) or min(numbers) < 0:
+        raise RecipeError(
+            "These seeds cannot be used.",
+            expected="how many, or different numbers from 0 on",
+            found=str(seeds),
+        )
+    return numbers
+
+
+def _check_alone() -> None:
+    if World.join().size > 1:
+        raise RecipeError(
+            "A study runs in one process.",
+            found="several, under torchrun",
+            hint="pretrain under torchrun, then compare without it",
+        )
+
+
+def _paths(sources: Iterable[Examples | None]) -> list[str | Path]:
+    return [source for source in sources if isinstance(source, str | Path)]

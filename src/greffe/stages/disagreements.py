@@ -1,0 +1,75 @@
+"""The test texts on which a study's arms disagree most, with the words that mattered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from greffe.checkpoint import load_model, load_tokenizer
+from greffe.inspection.attribution import word_weights
+from greffe.run import RunDirectory
+from greffe.stages.cells import is_begun
+from greffe.study.analysis import Analysis
+from greffe.study.directory import StudyDirectory
+from greffe.study.document import Disagreement, Marked, Reading
+from greffe.study.plan import PRETRAINED, SCRATCH, STACKED, TFIDF, Cell
+
+EACH_WAY = 4
+LONGEST = 1200
+"""Characters: a report is no place for a whole chapter."""
+
+
+def find_disagreements(
+    analysis: Analysis, study: StudyDirectory, kept: Mapping[str, Cell | None]
+) -> list[Disagreement]:
+    """Texts that pretraining turned to the better, then to the worse; the clearest cases first."""
+    shares = {
+        arm: np.mean([result.probabilities for result in analysis.full[arm].results], axis=0)
+        for arm in (PRETRAINED, SCRATCH, TFIDF, STACKED)
+    }
+    places = np.arange(len(analysis.truth))
+    gain = (shares[PRETRAINED] - shares[SCRATCH])[places, analysis.truth]
+    short = [len(example.text) <= LONGEST for example in analysis.parts.test]
+    usable = places[analysis.is_clean & np.array(short)]
+    order = usable[np.argsort(-gain[usable], kind="stable")]
+    better = [place for place in order[:EACH_WAY] if gain[place] > 0]
+    worse = [place for place in order[::-1][:EACH_WAY] if gain[place] < 0]
+    readers = {
+        arm: RunDirectory(study.run_path(cell.name))
+        for arm, cell in kept.items()
+        if arm in (PRETRAINED, SCRATCH) and cell and is_begun(study.run_path(cell.name))
+    }
+    labels = analysis.parts.labels
+    found = []
+    for place in (*better, *worse):
+        example = analysis.parts.test[place]
+        readings = []
+        for arm, share in shares.items():
+            predicted = int(share[place].argmax())
+            marked = _marked(readers.get(arm), example.text, labels[predicted])
+            readings.append(
+                Reading(
+                    arm=arm,
+                    label=labels[predicted],
+                    probability=float(share[place, predicted]),
+                    words=marked,
+                )
+            )
+        found.append(Disagreement(text=example.text, truth=example.label, readings=readings))
+    return found
+
+
+def _marked(run: RunDirectory | None, text: str, label: str) -> list[Marked]:
+    if run is None:
+        return []
+    manifest = run.manifest()
+    weights = word_weights(
+        load_model(run),
+        load_tokenizer(run),
+        manifest.labels,
+        text,
+        causal=manifest.direction == "causal",
+        label=label,
+    )
+    return [Marked(text=piece, weight=round(weight, 4)) for piece, weight in weights]

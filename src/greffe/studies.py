@@ -1,0 +1,125 @@
+"""The public face of studies: compare, report, and a study that knows its verdict.
+
+Knows the stages and the report, and nothing of the command line, which calls the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from greffe.config import Recipe
+from greffe.data.text import ReadOptions
+from greffe.errors import InputError
+from greffe.report.build import HTML_FILE, write_runs_report, write_study_report
+from greffe.report.numbers import Language
+from greffe.report.verdict import Verdict, verdict
+from greffe.run import RunDirectory
+from greffe.stages import compare as compare_stage
+from greffe.stages.labelled import Examples
+from greffe.stages.run_documents import run_document
+from greffe.study.directory import StudyDirectory
+from greffe.study.document import StudyDocument
+
+Runs = Mapping[str, str | Path | RunDirectory]
+
+
+class Study(StudyDirectory):
+    """A study on disk; what it found is read when it is first needed."""
+
+    @cached_property
+    def found(self) -> StudyDocument:
+        """All figures."""
+        return self.document()
+
+    @property
+    def verdict(self) -> str:
+        """What it comes to, in plain words."""
+        found = self.verdict_in("en")
+        return " ".join([found.headline, *found.sentences])
+
+    def verdict_in(self, language: Language) -> Verdict:
+        """The same in another language, sentence by sentence."""
+        return verdict(self.found, language)
+
+    @property
+    def report(self) -> Path:
+        """The page to be opened in a browser."""
+        return self.path / HTML_FILE
+
+
+def compare(
+    base: str | Path | RunDirectory,
+    *,
+    data: Examples,
+    out: str | Path,
+    valid: Examples | None = None,
+    test: Examples | None = None,
+    arms: Runs | None = None,
+    frozen: bool = False,
+    seeds: int | Sequence[int] = compare_stage.SEEDS,
+    labels: Sequence[int] = (),
+    recipe: str | Path | Recipe | None = None,
+    budget: str | None = None,
+    changes: Sequence[str] = (),
+    corpus: Sequence[str | Path] = (),
+    options: ReadOptions | None = None,
+    language: Language = "en",
+    keep_runs: bool = False,
+    overwrite: bool = False,
+) -> Study:
+    """Was the pretraining worth it? Arms over paired seeds, baselines, statistics, a report.
+
+    The same call goes on where an interrupted one stopped, and reuses what is already done.
+    """
+    study = compare_stage.compare(
+        _opened(base),
+        data,
+        out,
+        valid=valid,
+        test=test,
+        arms={name: _opened(run) for name, run in (arms or {}).items()},
+        frozen=frozen,
+        seeds=seeds,
+        labels=labels,
+        recipe=recipe,
+        budget=budget,
+        changes=changes,
+        corpus=corpus,
+        options=options,
+        keep_runs=keep_runs,
+        overwrite=overwrite,
+    )
+    write_study_report(study.document(), study.path, language=language)
+    return Study.open(study.path)
+
+
+def report(
+    paths: str | Path | Sequence[str | Path],
+    out: str | Path | None = None,
+    *,
+    language: Language = "en",
+) -> Path:
+    """Build the page again from what is on disk: of one study, or of runs side by side."""
+    several = [paths] if isinstance(paths, str | Path) else list(paths)
+    studies = [path for path in several if StudyDirectory(path).is_study]
+    if not studies:
+        runs = [RunDirectory.open(path) for path in several]
+        folder = Path(out) if out is not None else runs[0].path
+        return write_runs_report([run_document(run) for run in runs], folder, language=language)
+    if len(several) > 1:
+        raise InputError(
+            "A report is about one study, or about runs.",
+            expected="one study, or one run or more",
+            found=f"{len(studies)} studies and {len(several) - len(studies)} runs",
+            hint="build one report after the other",
+        )
+    study = StudyDirectory.open(several[0])
+    return write_study_report(
+        study.document(), Path(out) if out is not None else study.path, language=language
+    )
+
+
+def _opened(run: str | Path | RunDirectory) -> RunDirectory:
+    return run if isinstance(run, RunDirectory) else RunDirectory.open(run)

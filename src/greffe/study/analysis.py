@@ -1,0 +1,287 @@
+"""From the cells of a study to its figures: arms, comparisons, label curves. Knows no model.
+
+Figures are about the test texts that stand in no other part; where there are others, accuracy on
+all of them stands beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from greffe.errors import DataError
+from greffe.evaluation.intervals import Estimate, crossed_estimate, seeds_estimate
+from greffe.evaluation.label_curves import equivalent_labels, extrapolate
+from greffe.evaluation.metrics import Evaluation, evaluate_probabilities, label_indices
+from greffe.evaluation.paired import SIGNIFICANCE, compare_right, holm, mcnemar
+from greffe.study.directory import CellResult
+from greffe.study.document import (
+    Arm,
+    CalibrationBin,
+    Comparison,
+    Cost,
+    EpochPoint,
+    Extrapolation,
+    LabelCurves,
+    LabelPoint,
+    Saving,
+)
+from greffe.study.parts import Parts
+from greffe.study.plan import (
+    PRETRAINED,
+    SCRATCH,
+    STACKED,
+    TFIDF,
+    ArmPlan,
+    Cell,
+    planned_comparisons,
+)
+
+FRACTIONS = (0.0, 1.0)
+MORE_LABELS = 200
+CALIBRATION_BINS = 10
+
+Results = Mapping[Cell, CellResult]
+
+
+@dataclass(frozen=True)
+class Table:
+    """All seeds of an arm with one number of labels."""
+
+    seeds: list[int]
+    results: list[CellResult]
+    right: np.ndarray
+    """[seeds, texts] of booleans, all test texts."""
+    mean_right: np.ndarray
+    """[texts]: the same for the mean of the seeds' probabilities."""
+
+
+class Analysis:
+    """The results of a study beside its test texts."""
+
+    def __init__(self, parts: Parts, arms: Sequence[ArmPlan], results: Results) -> None:
+        self.parts = parts
+        self.arms = list(arms)
+        self.results = results
+        self.truth = label_indices(parts.labels, [example.label for example in parts.test])
+        self.is_clean = ~np.array(parts.is_repeated, dtype=bool)
+        if not self.is_clean.any():
+            raise DataError(
+                "Every test text stands in training or validation too: nothing can be measured.",
+                expected="test texts of their own",
+                found=f"{len(parts.test)} repeated ones",
+                hint="without --test, greffe compare splits off a part that shares no text",
+            )
+
+    # --- tables ---
+
+    def table(self, arm: str, labels: int) -> Table:
+        """All seeds of an arm with this many labels."""
+        cells = [cell for cell in self.results if (cell.arm.name, cell.labels) == (arm, labels)]
+        results = [self.results[cell] for cell in cells]
+        shares = np.array([result.probabilities for result in results])  # [S, N, classes]
+        return Table(
+            seeds=[cell.seed for cell in cells],
+            results=results,
+            right=shares.argmax(axis=-1) == self.truth,
+            mean_right=shares.mean(axis=0).argmax(axis=-1) == self.truth,
+        )
+
+    @cached_property
+    def full(self) -> dict[str, Table]:
+        """The table of each arm with every label."""
+        return {arm.name: self.table(arm.name, self.parts.labelled) for arm in self.arms}
+
+    @cached_property
+    def label_counts(self) -> list[int]:
+        """Numbers of labels that were tried, from few to many."""
+        return sorted({cell.labels for cell in self.results})
+
+    def predicted(self, arm: str) -> list[str]:
+        """What an arm says of each test text, by the mean of its seeds."""
+        shares = np.mean([result.probabilities for result in self.full[arm].results], axis=0)
+        return [self.parts.labels[place] for place in shares.argmax(axis=-1)]
+
+    # --- arms ---
+
+    def arm(self, plan: ArmPlan, kept_run: str | None) -> Arm:
+        """All figures of one arm with every label."""
+        table = self.full[plan.name]
+        scored = [self._evaluation(result) for result in table.results]
+        has_repeated = not self.is_clean.all()
+        first = table.results[0]
+        return Arm(
+            name=plan.name,
+            kind=plan.kind,
+            run=None if plan.run is None else str(plan.run.path),
+            seeds=table.seeds,
+            accuracy=crossed_estimate(table.right[:, self.is_clean], bounds=FRACTIONS),
+            accuracy_everywhere=crossed_estimate(table.right, bounds=FRACTIONS)
+            if has_repeated
+            else None,
+            macro_f1=seeds_estimate([one.macro_f1 for one in scored], FRACTIONS),
+            log_loss=seeds_estimate([one.log_loss for one in scored]),
+            calibration_error=seeds_estimate([one.calibration_error for one in scored], FRACTIONS),
+            epochs=_epochs(table.results),
+            confusion=np.mean([one.confusion for one in scored], axis=0).tolist(),
+            calibration=self._calibration(table),
+            cost=_cost(plan, table.results),
+            initial_base=first.initial_base,
+            kept_run=kept_run,
+        )
+
+    def _evaluation(self, result: CellResult) -> Evaluation:
+        truth = [e.label for e, keep in zip(self.parts.test, self.is_clean, strict=True) if keep]
+        shares = np.array(result.probabilities)[self.is_clean]
+        return evaluate_probabilities(self.parts.labels, truth, shares)
+
+    def _calibration(self, table: Table) -> list[CalibrationBin]:
+        shares = np.concatenate(
+            [np.array(result.probabilities)[self.is_clean] for result in table.results]
+        )
+        right = table.right[:, self.is_clean].reshape(-1)
+        sure = shares.max(axis=1)
+        place = np.clip(np.ceil(sure * CALIBRATION_BINS).astype(int) - 1, 0, CALIBRATION_BINS - 1)
+        return [
+            CalibrationBin(
+                confidence=float(sure[place == number].mean()),
+                accuracy=float(right[place == number].mean()),
+                count=int((place == number).sum()),
+            )
+            for number in range(CALIBRATION_BINS)
+            if (place == number).any()
+        ]
+
+    # --- comparisons ---
+
+    def comparisons(self) -> list[Comparison]:
+        """Every planned pair. The first is the one question asked beforehand; the others are
+        corrected for how many they are."""
+        pairs = planned_comparisons(self.arms)
+        results = [
+            compare_right(
+                self.full[first].right[:, self.is_clean], self.full[second].right[:, self.is_clean]
+            )
+            for first, second in pairs
+        ]
+        adjusted = [results[0].p, *holm([result.p for result in results[1:]])]
+        return [
+            Comparison(
+                first=first,
+                second=second,
+                difference=result.difference,
+                p=result.p,
+                p_adjusted=p,
+                smallest_p=result.smallest_p,
+                mcnemar=mcnemar(
+                    self.full[first].mean_right[self.is_clean],
+                    self.full[second].mean_right[self.is_clean],
+                ),
+                smallest_detectable=result.smallest_detectable,
+                is_shown=p < SIGNIFICANCE and _excludes_zero(result.difference),
+            )
+            for (first, second), result, p in zip(pairs, results, adjusted, strict=True)
+        ]
+
+    # --- labels ---
+
+    def label_curves(self) -> LabelCurves | None:
+        """Accuracy against labels for every arm; None if only one number was tried."""
+        counts = self.label_counts
+        if len(counts) < 2:
+            return None
+        curves = {
+            arm.name: {
+                count: self.table(arm.name, count).right[:, self.is_clean] for count in counts
+            }
+            for arm in self.arms
+        }
+        points = [
+            LabelPoint(arm=name, labels=count, accuracy=crossed_estimate(right, bounds=FRACTIONS))
+            for name, curve in curves.items()
+            for count, right in curve.items()
+        ]
+        return LabelCurves(
+            points=points,
+            savings=[
+                self._saving(name, against, count, curves)
+                for name, against in ((PRETRAINED, SCRATCH), (PRETRAINED, TFIDF))
+                for count in counts
+            ],
+            extrapolations=[
+                Extrapolation(
+                    arm=name,
+                    labels=counts[-1],
+                    more=MORE_LABELS,
+                    gain=gain.gain,
+                    low=gain.low,
+                    high=gain.high,
+                )
+                for name in (PRETRAINED, SCRATCH, TFIDF, STACKED)
+                if (gain := extrapolate(_same_rows(curves[name]), MORE_LABELS)) is not None
+            ],
+        )
+
+    def _saving(
+        self, arm: str, against: str, labels: int, curves: Mapping[str, Mapping[int, np.ndarray]]
+    ) -> Saving:
+        found = equivalent_labels(curves[arm][labels], _same_rows(curves[against]))
+        return Saving(
+            arm=arm,
+            labels=labels,
+            against=against,
+            equivalent=found.value,
+            low=found.low,
+            high=found.high,
+            most=self.label_counts[-1],
+        )
+
+
+def _same_rows(curve: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+    """A deterministic arm has one row with all labels and one a seed with fewer: repeat it."""
+    seeds = max(len(right) for right in curve.values())
+    return {
+        count: np.repeat(right, seeds, axis=0) if len(right) == 1 else right
+        for count, right in curve.items()
+    }
+
+
+def _epochs(results: Sequence[CellResult]) -> list[EpochPoint]:
+    """Validation accuracy after each epoch that every seed reached."""
+    shortest = min(len(result.looks) for result in results)
+    points = []
+    for number in range(shortest):
+        looks = [result.looks[number] for result in results]
+        found = seeds_estimate([look.accuracy for look in looks], FRACTIONS)
+        points.append(
+            EpochPoint(
+                epoch=float(np.mean([look.epoch for look in looks])),
+                mean=found.mean,
+                low=found.low,
+                high=found.high,
+                values=found.values,
+            )
+        )
+    return points
+
+
+def _cost(plan: ArmPlan, results: Sequence[CellResult]) -> Cost:
+    peaks = [result.memory_bytes for result in results if result.memory_bytes is not None]
+    before = None
+    if plan.run is not None and plan.kind != "scratch":
+        before = plan.run.manifest().result
+    return Cost(
+        seconds=float(np.mean([result.seconds for result in results])),
+        tokens=round(float(np.mean([result.tokens for result in results]))),
+        memory_bytes=max(peaks) if peaks else None,
+        parameters=results[0].parameters,
+        pretraining_seconds=before.get("seconds") if before else None,
+        pretraining_tokens=before.get("tokens") if before else None,
+    )
+
+
+def _excludes_zero(difference: Estimate) -> bool:
+    return difference.low > 0 or difference.high < 0

@@ -1,0 +1,100 @@
+"""The doctor: everything about labelled data that would make a study's figures lie.
+
+Knows labelled texts, a tokenizer and a corpus; no model. The words for what it finds are in
+doctor_words.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from greffe.data.tables import Example, read_examples
+from greffe.data.text import ReadOptions
+from greffe.data.tokenizer import Tokenizer
+from greffe.errors import DataError
+from greffe.run import RunDirectory
+from greffe.study.doctor_labels import (
+    check_balance,
+    check_classes,
+    check_few,
+    check_order,
+    one_class,
+)
+from greffe.study.doctor_texts import (
+    check_copies,
+    check_length,
+    check_letters,
+    check_overlap,
+    check_short,
+)
+from greffe.study.document import Finding, PartName
+
+__all__ = ["SEVERITIES", "examine", "examine_files", "one_class"]
+
+SEVERITIES = ("serious", "warning", "note")
+_ORDER: tuple[PartName, ...] = ("train", "valid", "test")
+
+
+def examine(
+    parts: Mapping[PartName, Sequence[Example]],
+    *,
+    tokenizer: Tokenizer | None = None,
+    context: int | None = None,
+    corpus: Sequence[str | Path] = (),
+    options: ReadOptions | None = None,
+) -> list[Finding]:
+    """What is wrong with the data, the serious first; an empty list if nothing is.
+
+    Length and letters need a tokenizer. The corpus, which `options` say how to read, is searched
+    for the test part, or for the last one that there is.
+    """
+    given = {name: parts[name] for name in _ORDER if parts.get(name)}
+    if not given:
+        return []
+    findings = [*check_copies(given), *check_balance(given), *check_classes(given)]
+    first, last = next(iter(given)), next(reversed(given))
+    findings += [*check_few(given[first], first), *check_order(given[first], first)]
+    for name, examples in given.items():
+        findings += check_short(examples, name)
+        if tokenizer is not None and context is not None:
+            findings += check_length(examples, name, tokenizer, context)
+        if tokenizer is not None:
+            findings += check_letters(examples, name, tokenizer)
+    if corpus:
+        findings += check_overlap(given[last], last, corpus, options or ReadOptions())
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def examine_files(
+    data: str | Path | Sequence[Example],
+    *,
+    valid: str | Path | Sequence[Example] | None = None,
+    test: str | Path | Sequence[Example] | None = None,
+    corpus: Sequence[str | Path] = (),
+    run: str | Path | RunDirectory | None = None,
+    options: ReadOptions | None = None,
+) -> list[Finding]:
+    """The same for tables; a run gives its tokenizer and its context."""
+    reading = options or ReadOptions()
+    sources: dict[PartName, str | Path | Sequence[Example] | None] = {
+        "train": data,
+        "valid": valid,
+        "test": test,
+    }
+    parts = {name: _load(source, reading) for name, source in sources.items() if source is not None}
+    tokenizer, context = None, None
+    if run is not None:
+        directory = run if isinstance(run, RunDirectory) else RunDirectory.open(run)
+        tokenizer = Tokenizer.load(directory.tokenizer_path)
+        context = directory.recipe().model.context
+    return examine(parts, tokenizer=tokenizer, context=context, corpus=corpus, options=reading)
+
+
+def _load(source: str | Path | Sequence[Example], options: ReadOptions) -> Sequence[Example]:
+    if not isinstance(source, str | Path):
+        return source
+    examples = list(read_examples(source, options))
+    if not examples:
+        raise DataError(f"{source} holds no example.")
+    return examples

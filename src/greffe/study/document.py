@@ -1,0 +1,312 @@
+"""What a study found, as one document: everything that a report shows, nothing of how it is shown.
+
+Written as JSON beside the report, and read back to build it again. Knows no model and no training.
+Accuracies, shares and differences are fractions, never percentages.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from greffe.config import Spec
+from greffe.evaluation.intervals import Estimate
+from greffe.evaluation.paired import McNemar
+
+PartName = Literal["train", "valid", "test"]
+ArmKind = Literal["pretrained", "scratch", "frozen", "majority", "tfidf", "stacked"]
+Severity = Literal["serious", "warning", "note"]
+
+
+# --- figures ------------------------------------------------------------------------------------
+
+
+class Comparison(Spec):
+    """One arm against another, paired by seed and by test text."""
+
+    first: str
+    second: str
+    difference: Estimate
+    """First minus second."""
+    p: float
+    """Exact sign-flip test over seeds, two-sided."""
+    p_adjusted: float
+    """The same, corrected for the number of comparisons in this study (Holm)."""
+    smallest_p: float
+    """What the sign-flip test could have given at best with this many seeds."""
+    mcnemar: McNemar
+    smallest_detectable: float
+    """The smallest true difference that this study would have shown four times out of five."""
+    is_shown: bool
+    """Interval without zero, and adjusted p below 5 %."""
+
+
+class EpochPoint(Spec):
+    """Validation accuracy after some epochs; the band covers 95 % of the seeds' mean."""
+
+    epoch: float
+    mean: float
+    low: float
+    high: float
+    values: list[float]
+
+
+class CalibrationBin(Spec):
+    """Predictions of about one confidence: how sure they were, how often they were right."""
+
+    confidence: float
+    accuracy: float
+    count: int
+
+
+class Cost(Spec):
+    """What one training of an arm took, on average over its seeds."""
+
+    seconds: float
+    tokens: int
+    """Tokens that training read; none for linear models."""
+    memory_bytes: int | None
+    """Peak resident memory; none where the system does not tell."""
+    parameters: int
+    pretraining_seconds: float | None = None
+    pretraining_tokens: int | None = None
+
+
+class Arm(Spec):
+    """One way to a classifier, with all its figures at the largest number of labels."""
+
+    name: str
+    kind: ArmKind
+    run: str | None
+    """The run whose base it starts from, or whose shape it takes."""
+    seeds: list[int]
+    accuracy: Estimate
+    """On the test texts that do not stand in training or validation."""
+    accuracy_everywhere: Estimate | None
+    """On all test texts, where some were left out above."""
+    macro_f1: Estimate
+    log_loss: Estimate
+    calibration_error: Estimate
+    epochs: list[EpochPoint]
+    """Empty for arms without epochs."""
+    confusion: list[list[float]]
+    """Mean over seeds; rows are true classes, columns predicted ones."""
+    calibration: list[CalibrationBin]
+    cost: Cost
+    initial_base: str | None
+    """Hash of the base before the first step; a scratch arm has one a seed: the first is shown."""
+    kept_run: str | None = None
+    """Where the run of its best seed (by validation) is kept, relative to the study."""
+
+
+# --- labels -------------------------------------------------------------------------------------
+
+
+class LabelPoint(Spec):
+    """Accuracy of an arm with so many labels."""
+
+    arm: str
+    labels: int
+    accuracy: Estimate
+
+
+class Saving(Spec):
+    """With `labels` labels, `arm` does what `against` does with `equivalent`."""
+
+    arm: str
+    labels: int
+    against: str
+    equivalent: float | None
+    """None if `against` did not get there with all its labels."""
+    low: float | None
+    high: float | None
+    """None: beyond what was measured."""
+    most: int
+    """The largest number of labels that was measured."""
+
+
+class Extrapolation(Spec):
+    """What more labels would bring to an arm, by the curve so far."""
+
+    arm: str
+    labels: int
+    more: int
+    gain: float
+    low: float
+    high: float
+
+
+class LabelCurves(Spec):
+    """Accuracy against labels."""
+
+    points: list[LabelPoint]
+    savings: list[Saving]
+    extrapolations: list[Extrapolation]
+
+
+# --- words, tensors, pictures ---------------------------------------------------------------------
+
+
+class Marked(Spec):
+    """A piece of a text and how much it spoke for the predicted class (negative: against it)."""
+
+    text: str
+    weight: float
+    """Scaled so that the strongest piece of a text has 1 or -1."""
+
+
+class Reading(Spec):
+    """What one arm made of a text."""
+
+    arm: str
+    label: str
+    probability: float
+    words: list[Marked]
+    """The whole text in pieces; empty for an arm that cannot say."""
+
+
+class Disagreement(Spec):
+    """A test text that arms read differently."""
+
+    text: str
+    truth: str
+    readings: list[Reading]
+
+
+class ParameterRow(Spec):
+    """One block of a model and its parameters."""
+
+    block: str
+    formula: str
+    closed: int
+    counted: int
+    is_total: bool
+
+
+class Matrix(Spec):
+    """A matrix to be drawn: values row by row."""
+
+    title: str
+    meaning: str
+    row_label: str
+    column_label: str
+    low: float
+    high: float
+    is_choice: bool
+    values: list[list[float]]
+
+
+class Sample(Spec):
+    """Something that a language model wrote or filled in."""
+
+    run: str
+    kind: Literal["generated", "filled"]
+    prompt: str
+    text: str
+    """The whole generated text; empty for a filled mask."""
+    words: list[tuple[str, float]] = Field(default_factory=list)
+    """Words for a mask with their probabilities."""
+
+
+class LayerMove(Spec):
+    """How far one part of the base moved while fine-tuning: |after - before| / |before|."""
+
+    part: str
+    tensors: int
+    moved: dict[str, float]
+    """By arm; mean over seeds."""
+
+
+class Probe(Spec):
+    """A linear classifier on an untouched base's features, cross-validated on training texts."""
+
+    name: str
+    accuracy: Estimate
+
+
+class TransferProof(Spec):
+    """That the pretrained weights were really there, and what became of them."""
+
+    taken: list[str]
+    new: list[str]
+    left: list[str]
+    base_hash: str
+    initial_hashes: dict[str, list[str]]
+    """Hash of the base before the first step, by arm, one a seed."""
+    moves: list[LayerMove]
+    probes: list[Probe]
+
+
+class Finding(Spec):
+    """Something about the data or the outcome that a reader must know."""
+
+    kind: str
+    """A stable name: duplicates, near_duplicates, leak, corpus_overlap, imbalance, contradiction,
+    order, long_texts, unknown_script, one_class, …"""
+    severity: Severity
+    count: int
+    total: int
+    where: str
+    """Which part or parts: `train`, `train and test`, an arm's name."""
+    example: str
+    detail: dict[str, str | int | float] = Field(default_factory=dict)
+    """Figures that its sentence names."""
+
+
+# --- the whole ------------------------------------------------------------------------------------
+
+
+class Part(Spec):
+    """One part of the labelled data."""
+
+    name: PartName
+    source: str
+    """A file, or how it was split off."""
+    texts: int
+    by_label: dict[str, int]
+    digest: str
+
+
+class DataSummary(Spec):
+    """The labelled data and how it was parted."""
+
+    labels: list[str]
+    parts: list[Part]
+    repeated: int
+    """Test texts that stand, word for word or nearly, in training or validation."""
+    scored: int
+    """Test texts that the figures are about."""
+
+
+class Repeat(Spec):
+    """Everything that is needed to do it again."""
+
+    command: list[str]
+    created: str
+    versions: dict[str, str]
+    machine: dict[str, str | int]
+    seeds: list[int]
+    recipe: str
+    """The fine-tuning recipe, as TOML."""
+    hashes: dict[str, str]
+
+
+class StudyDocument(Spec):
+    """A whole study."""
+
+    format: Literal[1] = 1
+    name: str
+    data: DataSummary
+    arms: list[Arm]
+    comparisons: list[Comparison]
+    """The first is the study's question: pretrained against scratch."""
+    label_curves: LabelCurves | None
+    disagreements: list[Disagreement]
+    parameters: dict[str, list[ParameterRow]]
+    """By run."""
+    pictures: list[Matrix]
+    samples: list[Sample]
+    proof: TransferProof
+    findings: list[Finding]
+    repeat: Repeat

@@ -1,0 +1,262 @@
+"""The whole study from the command line: its figures, its report, and going on after a stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import greffe
+from greffe.errors import MismatchError
+from greffe.progress import quiet
+from greffe.samples.toy import toy_reviews
+from greffe.stages import cells
+
+ONE_THREAD = ["train.threads=1"]
+SMALL = ("--seeds", "2", "--budget", "1epochs", "--set", "train.threads=1")
+
+
+@pytest.fixture(scope="module")
+def test_part(world):
+    path = world.folder / "test.tsv"
+    lines = (f"{label}\t{text}\n" for label, text in toy_reviews(30, seed=3))
+    path.write_text("".join(lines), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def study(world, test_part):
+    with quiet():
+        return greffe.compare(
+            world.base,
+            data=world.train,
+            valid=world.valid,
+            test=test_part,
+            out=world.folder / "study",
+            seeds=2,
+            labels=[12],
+            frozen=True,
+            arms={"again": world.base},
+            budget="1epochs",
+            changes=ONE_THREAD,
+        )
+
+
+def found_by(document):
+    """What a study found, without what it cost and when."""
+    kept = {key: value for key, value in document.items() if key != "repeat"}
+    kept["name"] = None
+    kept["arms"] = [
+        {key: value for key, value in arm.items() if key != "cost"} for arm in document["arms"]
+    ]
+    return kept
+
+
+def test_every_arm_has_its_figures(study):
+    arms = {arm.name: arm for arm in study.found.arms}
+    assert list(arms) == [
+        *("pretrained", "scratch", "again", "frozen", "again-frozen"),
+        *("majority", "tfidf", "stacked"),
+    ]
+    for arm in arms.values():
+        assert 0 <= arm.accuracy.low <= arm.accuracy.mean <= arm.accuracy.high <= 1
+    assert arms["pretrained"].seeds == [1, 2]
+    assert arms["pretrained"].epochs[-1].epoch == 1
+    assert arms["majority"].accuracy.mean == pytest.approx(0.5, abs=0.1)
+
+
+def test_the_same_base_under_another_name_gives_the_same(study):
+    arms = {arm.name: arm for arm in study.found.arms}
+    assert arms["again"].accuracy == arms["pretrained"].accuracy
+    [same] = [one for one in study.found.comparisons if one.first == "again"]
+    assert same.difference.mean == 0
+    assert not same.is_shown
+
+
+def test_the_transfer_is_proved(study):
+    proof = study.found.proof
+    assert set(proof.initial_hashes["pretrained"]) == {proof.base_hash}
+    assert proof.base_hash not in proof.initial_hashes["scratch"]
+    assert all(move.moved["frozen"] == 0 for move in proof.moves)
+    assert any(move.moved["pretrained"] > 0 for move in proof.moves)
+    assert any(name.startswith("heads.") for name in proof.new)
+    assert [probe.name for probe in proof.probes][:2] == ["pretrained", "random"]
+
+
+def test_only_the_best_run_of_an_arm_is_kept(study):
+    kept = {arm.name: arm.kept_run for arm in study.found.arms}
+    on_disk = {f"runs/{path.name}" for path in (study.path / "runs").iterdir()}
+    assert on_disk == {path for path in kept.values() if path is not None}
+    assert kept["stacked"] is not None
+    for name in ("pretrained", "stacked"):
+        run = greffe.load(study.path / str(kept[name]))
+        [prediction] = run.predict(["Un roman magnifique."])
+        assert prediction.label in study.found.data.labels
+
+
+def test_the_report_and_its_tables(study):
+    page = study.report.read_text("utf-8")
+    assert study.verdict_in("en").headline in page
+    assert len(page) < 3_000_000
+    assert "http://" not in page.replace("http://www.w3.org/", "")
+    assert "https://" not in page
+    assert (study.path / "report.md").exists()
+    assert (study.path / "tables" / "arms.csv").exists()
+
+
+def test_the_same_call_computes_nothing_again(study, world, test_part, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("computed again")
+
+    before = found_by(json.loads((study.path / "report.json").read_text("utf-8")))
+    monkeypatch.setattr(cells.Trainer, "compute", refuse)
+    with quiet():
+        again = greffe.compare(
+            world.base,
+            data=world.train,
+            valid=world.valid,
+            test=test_part,
+            out=study.path,
+            seeds=2,
+            labels=[12],
+            frozen=True,
+            arms={"again": world.base},
+            budget="1epochs",
+            changes=ONE_THREAD,
+        )
+    after = found_by(json.loads((again.path / "report.json").read_text("utf-8")))
+    assert after == before
+
+
+def test_other_choices_compute_only_what_they_change(world, test_part, tmp_path, monkeypatch):
+    computed = []
+    compute = cells.Trainer.compute
+
+    def counted(self, cell, *args, **more):
+        computed.append(cell.name)
+        return compute(self, cell, *args, **more)
+
+    monkeypatch.setattr(cells.Trainer, "compute", counted)
+
+    def study(**more):
+        computed.clear()
+        with quiet():
+            greffe.compare(
+                world.base,
+                data=world.train,
+                valid=world.valid,
+                test=test_part,
+                out=tmp_path / "study",
+                changes=ONE_THREAD,
+                **more,
+            )
+
+    study(seeds=1, budget="1epochs")
+    assert len(computed) == 5
+    study(seeds=2, budget="1epochs")
+    assert computed == ["pretrained-all-2", "scratch-all-2"]
+    study(seeds=1, budget="2epochs")
+    assert computed == ["pretrained-all-1", "scratch-all-1"]
+
+
+def test_a_base_that_was_not_loaded_ends_the_study(world, test_part, tmp_path, monkeypatch):
+    from greffe.stages import finetune
+
+    def forgotten(model, weights, source, *, keep_heads):
+        from greffe.weights import Transfer
+
+        return Transfer()
+
+    monkeypatch.setattr(finetune, "transfer", forgotten)
+    with quiet(), pytest.raises(MismatchError, match="not in the model at its first step"):
+        greffe.compare(
+            world.base,
+            data=world.train,
+            valid=world.valid,
+            test=test_part,
+            out=tmp_path / "study",
+            seeds=1,
+            budget="1epochs",
+            changes=ONE_THREAD,
+        )
+
+
+def test_the_command_prints_tables_and_the_verdict(command, world, test_part, tmp_path):
+    out = tmp_path / "study"
+    done = command(
+        *("compare", world.base, "--data", world.train, "--valid", world.valid),
+        *("--test", test_part, "--out", out, *SMALL),
+    )
+    assert done.code == 0, done.err
+    assert "pretrained - scratch" in done.out
+    assert str(out / "report.html") in done.out
+    assert "no test can reach 5 %" in done.err
+    rebuilt = command("report", out, "--language", "fr", "--out", tmp_path / "fr")
+    assert rebuilt.code == 0, rebuilt.err
+    assert 'lang="fr"' in (tmp_path / "fr" / "report.html").read_text("utf-8")
+
+
+def test_a_page_about_plain_runs(command, world, tmp_path):
+    done = command("report", world.base, world.classifier, "--out", tmp_path)
+    assert done.code == 0, done.err
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "base" in page
+    assert "classifier" in page
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--labels", "many"), "cannot be read"),
+        (("--labels", "1"), "1 labels cannot be drawn"),
+        (("--arm", "no-path"), "cannot be read"),
+        (("--arm", "x=nowhere"), "no run at nowhere"),
+        (("--arm", "scratch=nowhere"), "no run at nowhere"),
+        (("--set", "train.rate=3"), "train.rate"),
+        (("--test", "nowhere.tsv"), "nowhere.tsv"),
+    ],
+)
+def test_wrong_flags(command, world, tmp_path, flags, message):
+    out = tmp_path / "study"
+    done = command("compare", world.base, "--data", world.train, "--out", out, *flags)
+    assert done.code in (2, 3)
+    assert message in done.err
+    assert "Traceback" not in done.err
+    assert not out.exists()
+
+
+@pytest.mark.slow
+def test_a_study_killed_five_times_gives_the_same_report(world, test_part, tmp_path):
+    def words(out):
+        flags = ["--seeds", "2", "--labels", "12", "--budget", "6epochs"]
+        flags += ["--set", "train.threads=1", "--set", "train.checkpoint_every=1steps"]
+        files = ["--data", world.train, "--valid", world.valid, "--test", test_part, "--out", out]
+        return list(
+            map(str, [sys.executable, "-m", "greffe", "-q", "compare", world.base, *files, *flags])
+        )
+
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    began = time.monotonic()
+    subprocess.run(words(whole), env=environment, check=True, stdout=subprocess.DEVNULL)
+    seconds = time.monotonic() - began
+    draw = random.Random(4)
+    for _ in range(5):
+        process = subprocess.Popen(words(broken), env=environment, stdout=subprocess.DEVNULL)
+        time.sleep(draw.uniform(0.3, 0.9) * seconds / 2)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        shutil.rmtree(broken / ".lock", ignore_errors=True)
+    subprocess.run(words(broken), env=environment, check=True, stdout=subprocess.DEVNULL)
+    first, second = (
+        found_by(json.loads((folder / "report.json").read_text("utf-8")))
+        for folder in (whole, broken)
+    )
+    assert second == first

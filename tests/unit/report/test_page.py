@@ -1,0 +1,239 @@
+"""The page: whole, well-formed, self-contained, in order, and safe with any text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+
+from greffe.report.blocks import Code, Section, block_html, chart_words, section_markdown
+from greffe.report.charts import ENGLISH as CHART_ENGLISH
+from greffe.report.findings import spoken_findings
+from greffe.report.numbers import Language
+from greffe.report.page import page_html, page_markdown
+from greffe.report.run_document import RunDocument
+from greffe.report.run_page import named_apart, runs_page
+from greffe.report.study_page import study_page
+from greffe.report.words import LANGUAGES, load_words
+from greffe.study.document import StudyDocument
+
+VOID = {"meta", "br", "img", "link", "input", "hr"}
+ORDER = [
+    *("arms", "epochs", "labels", "confusion", "disagreements", "parameters", "pictures"),
+    *("samples", "calibration", "cost", "proof", "findings", "repeat"),
+]
+
+
+class Page(HTMLParser):
+    """Every element of a page; complains about one that is not closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not self.open or self.open[-1] not in ("script", "style"):
+            self.text.append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module", params=LANGUAGES)
+def language(request: pytest.FixtureRequest) -> Language:
+    chosen: Language = request.param
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def html(study: StudyDocument, language: Language) -> str:
+    words = load_words(language)
+    return page_html(study_page(study, words), words)
+
+
+@pytest.fixture(scope="module")
+def page(html: str) -> Page:
+    return Page(html)
+
+
+def test_sections_in_order_and_in_the_contents(page: Page) -> None:
+    assert [attributes["id"] for attributes in page.all("section")] == ORDER
+    links = [attributes["href"] for attributes in page.all("a")]
+    assert links == ["#content", *(f"#{ident}" for ident in ORDER)]
+
+
+def test_ids_are_unique_and_every_reference_has_its_target(page: Page) -> None:
+    ids = [found["id"] for _, found in page.elements if "id" in found]
+    assert len(ids) == len(set(ids))
+    for _, attributes in page.elements:
+        for name in ("aria-labelledby", "aria-describedby"):
+            assert set((attributes.get(name) or "").split()) <= set(ids)
+
+
+def test_language_title_and_headings(page: Page, language: Language) -> None:
+    assert page.all("html")[0]["lang"] == language
+    levels = [int(name[1]) for name, _ in page.elements if re.fullmatch(r"h[1-6]", name)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
+
+
+def test_nothing_is_loaded_from_elsewhere(html: str, page: Page) -> None:
+    for _, attributes in page.elements:
+        for name in ("src", "href", "xlink:href", "action", "data"):
+            value = attributes.get(name) or ""
+            assert value.startswith(("#", "data:")) or not value
+    assert "@import" not in html
+    assert not re.search(r"url\((?!['\"]?(data:|#))", html)
+
+
+def test_only_our_script_may_run(html: str, page: Page) -> None:
+    script = html[html.index("<script>") + 8 : html.index("</script>")]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = next(meta["content"] for meta in page.all("meta") if "http-equiv" in meta)
+    assert policy is not None
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert len(page.all("script")) == 1
+    assert not [name for _, found in page.elements for name in found if name.startswith("on")]
+
+
+def test_texts_are_shown_as_they_are(page: Page, html: str) -> None:
+    shown = "".join(page.text)
+    assert "<script>alert('x')</script> & \"quotes\"" in shown
+    assert "هذا الكتاب رائع جدا 👍🏽" in shown
+    assert "<CLS> & co" in shown
+    assert "<script>alert" not in html
+    assert "<b>roman" not in html
+
+
+def test_the_verdict_is_the_first_thing(page: Page) -> None:
+    names = [name for name, _ in page.elements]
+    assert names.index("header") < names.index("nav") < names.index("main")
+
+
+def test_marked_words_are_there_with_both_signs(page: Page) -> None:
+    classes = [attributes["class"] or "" for attributes in page.all("mark")]
+    assert any("for" in one.split() for one in classes)
+    assert any("against" in one.split() for one in classes)
+
+
+def test_every_chart_has_its_table_and_a_sentence(page: Page, html: str) -> None:
+    figures = re.findall(r"<figure.*?</figure>", html, re.DOTALL)
+    assert len(figures) == 15
+    for figure in figures:
+        assert "<svg" in figure
+        assert "<table" in figure
+        caption = re.search(r"<figcaption><strong>.+?</strong>(.*?)</figcaption>", figure)
+        assert caption is not None
+        assert caption[1].strip()
+
+
+def test_the_page_is_small(html: str) -> None:
+    assert len(html.encode()) < 1_000_000
+
+
+def test_no_english_words_are_left_in_french(study: StudyDocument) -> None:
+    words = load_words("fr")
+    shown = " ".join(Page(page_html(study_page(study, words), words)).text)
+    for english in ("accuracy", " seeds", " texts", "interval ", "scratch", " token", "answer"):
+        assert english not in shown
+
+
+def test_sections_without_data_are_left_out(bare_study: StudyDocument, language: Language) -> None:
+    words = load_words(language)
+    found = Page(page_html(study_page(bare_study, words), words))
+    assert [one["id"] for one in found.all("section")] == ["arms", "cost", "proof", "repeat"]
+    assert len(found.all("a")) == 5
+
+
+def test_chart_words_are_those_of_the_charts() -> None:
+    assert chart_words(load_words("en")) == CHART_ENGLISH
+    assert chart_words(load_words("fr")).percent == "\u00a0%"
+
+
+def test_findings_come_in_order_and_in_french_spaces(study: StudyDocument) -> None:
+    serious, note = spoken_findings(study.findings, load_words("fr"))
+    assert (serious.finding.kind, note.finding.kind) == ("leak", "imbalance")
+    assert serious.severity == "Grave"
+    for text in (serious.what, serious.advice, note.what):
+        assert not re.search(r" [;:!?%»]|« ", text)
+
+
+# --- Markdown -------------------------------------------------------------------------------------
+
+
+def test_markdown_has_every_section_and_table(study: StudyDocument, language: Language) -> None:
+    words = load_words(language)
+    found = study_page(study, words)
+    text = page_markdown(found)
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert headings == [one.title for one in found.sections]
+    for block in re.split(r"\n\n", text):
+        if block.startswith("|"):
+            bars = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
+            assert len(bars) == 1
+
+
+def test_markdown_shows_texts_as_they_are(study: StudyDocument) -> None:
+    text = page_markdown(study_page(study, load_words("en")))
+    assert "<script>" not in text
+    assert "\\<script\\>alert('x')\\</script\\> &amp;" in text
+
+
+def test_a_code_block_cannot_be_closed_from_within() -> None:
+    text = section_markdown(Section("x", "X", "x", [Code("code", "a\n```\nb")]))
+    assert text.endswith("````\na\n```\nb\n````")
+    assert "<b>" not in block_html(Code("<b>", "<b>"), load_words("en"))
+
+
+# --- plain runs -----------------------------------------------------------------------------------
+
+
+def test_the_page_of_runs(runs: list[RunDocument], language: Language) -> None:
+    words = load_words(language)
+    html = page_html(runs_page(runs, words), words)
+    found = Page(html)
+    assert [one["id"] for one in found.all("section")] == [
+        *("runs", "training", "parameters", "pictures", "samples", "repeat")
+    ]
+    assert "runs/<tuned>" in "".join(found.text)
+    titles = re.findall(r"<figcaption><strong>(.*?)</strong>", html)
+    # Loss of training, loss and accuracy of validation, the mask and the positions once.
+    assert len(titles) == 5
+    assert not any("rows" in title for title in titles)
+
+
+def test_an_empty_run_has_a_page_too(runs: list[RunDocument]) -> None:
+    words = load_words("en")
+    empty = runs[0].model_copy(
+        update={"loss": [], "valid": {}, "parameters": [], "pictures": [], "samples": []}
+    )
+    found = Page(page_html(runs_page([empty], words), words))
+    assert [one["id"] for one in found.all("section")] == ["runs", "repeat"]
+
+
+def test_runs_of_one_name_stay_apart(runs: list[RunDocument]) -> None:
+    found = named_apart([runs[0], runs[0], runs[1]])
+    assert [run.name for run in found] == ["runs/base", "runs/base (2)", "runs/<tuned>"]
+    assert {sample.run for sample in found[1].samples} == {"runs/base (2)"}
