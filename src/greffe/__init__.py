@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from greffe.machine import wait_briefly
 
 if TYPE_CHECKING:
-    from greffe.api import Run, finetune, load, prepare, pretrain
+    from greffe.api import Run, finetune, load, prepare, pretrain, stack
     from greffe.config import Recipe
     from greffe.data.corpus import Corpus
     from greffe.data.tables import Example
@@ -47,6 +47,7 @@ __all__ = [
     "prepare",
     "pretrain",
     "report",
+    "stack",
 ]
 
 _HOMES = {
@@ -68,6 +69,7 @@ _HOMES = {
     "prepare": "greffe.api",
     "pretrain": "greffe.api",
     "report": "greffe.studies",
+    "stack": "greffe.api",
 }
 
 

@@ -16,19 +16,22 @@ from greffe.data.corpus import Corpus
 from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import RecipeError
-from greffe.evaluation.evaluate import evaluate_classifier
+from greffe.evaluation.evaluate import evaluate_classifier, evaluate_predictions
 from greffe.evaluation.metrics import Evaluation
 from greffe.inference.fill import Filling
 from greffe.inference.fill import fill as fill_masks
 from greffe.inference.generate import Choices, generate_text, stream_text
 from greffe.inference.predict import LongTexts, Prediction
 from greffe.inference.predict import predict as predict_labels
+from greffe.linear.classifier import LinearClassifier
+from greffe.linear.runs import load_linear, predict_linear
 from greffe.model.model import Model
 from greffe.progress import notice
 from greffe.run import RunDirectory
 from greffe.stages import finetune as finetune_stage
 from greffe.stages import prepare as prepare_stage
 from greffe.stages import pretrain as pretrain_stage
+from greffe.stages import stack as stack_stage
 from greffe.stages.labelled import Examples, data_hash, load_examples
 
 Inputs = str | Path | Sequence[str | Path]
@@ -40,11 +43,18 @@ class Run(RunDirectory):
     @cached_property
     def model(self) -> Model:
         """Base and heads with the run's weights."""
+        self.require_base()
         return load_model(self)
+
+    @cached_property
+    def linear(self) -> LinearClassifier:
+        """What a linear run predicts with."""
+        return load_linear(self)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer the weights were made for."""
+        self.require_base()
         return load_tokenizer(self)
 
     @property
@@ -61,6 +71,8 @@ class Run(RunDirectory):
         self, texts: Iterable[str], *, long: LongTexts = "windows"
     ) -> Iterator[Prediction]:
         """The same, one after the other, for more texts than fit into memory."""
+        if self.manifest().kind == "linear":
+            return predict_linear(self.linear, self.labels, texts)
         return predict_labels(
             self.model,
             self.tokenizer,
@@ -81,6 +93,9 @@ class Run(RunDirectory):
         examples = load_examples(data, options or ReadOptions())
         if data_hash(examples) == self.manifest().lineage.data.get("train"):
             notice("these are the very texts that the run was trained on: expect flattery")
+        if self.manifest().kind == "linear":
+            texts = (example.text for example in examples)
+            return evaluate_predictions(self.labels, examples, self.stream_predictions(texts))
         return evaluate_classifier(
             self.model,
             self.tokenizer,
@@ -239,10 +254,39 @@ def finetune(
     )
 
 
+def stack(
+    data: Examples,
+    out: str | Path,
+    *,
+    base: str | Path | RunDirectory | None = None,
+    tfidf: bool = True,
+    seed: int = 0,
+    options: ReadOptions | None = None,
+    overwrite: bool = False,
+) -> Run:
+    """TF-IDF and a base's features in one linear model; without a base, TF-IDF alone."""
+    return Run.open(
+        stack_stage.stack(
+            data,
+            out,
+            parent=_opened(base),
+            tfidf=tfidf,
+            seed=seed,
+            options=options,
+            overwrite=overwrite,
+        ).path
+    )
+
+
 def tokenizer_spec(kind: str, vocab: int) -> TokenizerSpec:
     """A checked tokenizer section."""
     return Recipe().with_changes([f"tokenizer.kind={kind}", f"tokenizer.vocab={vocab}"]).tokenizer
 
 
 def _opened(run: str | Path | RunDirectory | None) -> RunDirectory | None:
-    return run if run is None or isinstance(run, RunDirectory) else RunDirectory.open(run)
+    """A run whose base is wanted."""
+    if run is None:
+        return None
+    opened = run if isinstance(run, RunDirectory) else RunDirectory.open(run)
+    opened.require_base()
+    return opened

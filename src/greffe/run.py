@@ -4,6 +4,7 @@ run.json              what it is, where it came from, how it ended
 recipe.toml           every choice
 tokenizer.json        the vocabulary its weights were made for
 weights.safetensors   the weights it ended with
+linear.json, linear.safetensors   a linear classifier, beside or without a base
 metrics.jsonl         one line a logged step or evaluation
 checkpoints/          state for resuming: the last one, and the best weights
 corpus/               shards, if a raw text was prepared on the way
@@ -48,8 +49,10 @@ class Lineage(Spec):
     parent: str | None = None
     parent_weights: str | None = None
     initial_base: str
+    """Hash of the base before the first step; empty for TF-IDF alone, which has none."""
     initial_head: str | None = None
     tokenizer: str
+    """Fingerprint; empty for TF-IDF alone."""
     data: dict[str, str]
 
 
@@ -57,7 +60,7 @@ class Manifest(Spec):
     """The content of run.json."""
 
     format: Literal[1] = 1
-    kind: Literal["language-model", "classifier"]
+    kind: Literal["language-model", "classifier", "linear"]
     status: Literal["training", "finished"]
     vocab: int
     heads: dict[str, HeadSpec]
@@ -140,6 +143,16 @@ class RunDirectory:
     def tokenizer_path(self) -> Path:
         """Where the tokenizer is."""
         return self.path / TOKENIZER_FILE
+
+    def require_base(self) -> None:
+        """An error unless the run has a base: TF-IDF alone has none."""
+        if self.manifest().lineage.initial_base:
+            return
+        raise RunError(
+            f"{self.path} is TF-IDF alone: it has no base.",
+            expected="a run that greffe pretrain or finetune wrote",
+            hint="greffe predict and greffe evaluate can use it",
+        )
 
     def recipe(self) -> Recipe:
         """The recipe as it was used."""

@@ -122,4 +122,6 @@ def report(
 
 
 def _opened(run: str | Path | RunDirectory) -> RunDirectory:
-    return run if isinstance(run, RunDirectory) else RunDirectory.open(run)
+    opened = run if isinstance(run, RunDirectory) else RunDirectory.open(run)
+    opened.require_base()
+    return opened

@@ -139,7 +139,7 @@ def transfer(
     return Transfer(
         taken=chosen,
         new=[name for name in own if name not in chosen],
-        left=[name for name in weights if name not in chosen],
+        left=sorted(name for name in weights if name not in chosen),
     )
 
 

@@ -1,4 +1,4 @@
-"""Verbs that make something: demo, prepare, pretrain, finetune."""
+"""Verbs that make something: demo, prepare, pretrain, finetune, stack."""
 
 from __future__ import annotations
 
@@ -167,4 +167,37 @@ def finetune(
         show_tensors=show_tensors,
         overwrite=overwrite,
         resume=resume,
+    )
+
+
+def stack(
+    data: Annotated[
+        Path, typer.Option("--data", help="Labelled texts: .tsv .csv .jsonl .parquet.")
+    ],
+    out: o.Out,
+    from_: Annotated[
+        Path | None, typer.Option("--from", help="The run whose base reads the texts too.")
+    ] = None,
+    tfidf: Annotated[
+        bool, typer.Option("--tfidf/--no-tfidf", help="Words 1-2 and characters 2-5.")
+    ] = True,
+    seed: Annotated[int, typer.Option(min=0, help="Of the folds that choose the penalty.")] = 0,
+    encoding: o.Encoding = "utf-8",
+    text_column: o.TextColumn = None,
+    label_column: o.LabelColumn = None,
+    overwrite: o.Overwrite = False,
+) -> None:
+    """TF-IDF and a base's features in one linear model; without --from, TF-IDF alone."""
+    from greffe import api
+
+    api.stack(
+        data,
+        out,
+        base=from_,
+        tfidf=tfidf,
+        seed=seed,
+        options=o.read_options(
+            encoding=encoding, text_column=text_column, label_column=label_column
+        ),
+        overwrite=overwrite,
     )

@@ -55,10 +55,13 @@ def run_tables(path: str, manifest: Manifest) -> list[Table]:
     table.add_row("status", manifest.status)
     if manifest.labels:
         table.add_row("labels", ", ".join(manifest.labels))
-    table.add_row("reads", manifest.direction or " and ".join(manifest.directions))
-    table.add_row("grown from", lineage.parent or "nothing: fresh weights")
-    table.add_row("initial base", lineage.initial_base[:12])
-    table.add_row("tokenizer", f"{manifest.vocab:,} pieces, {lineage.tokenizer[:12]}")
+    if lineage.initial_base:
+        table.add_row("reads", manifest.direction or " and ".join(manifest.directions))
+        table.add_row("grown from", lineage.parent or "nothing: fresh weights")
+        table.add_row("initial base", lineage.initial_base[:12])
+        table.add_row("tokenizer", f"{manifest.vocab:,} pieces, {lineage.tokenizer[:12]}")
+    else:
+        table.add_row("reads", "TF-IDF of words and characters")
     for name, digest in lineage.data.items():
         table.add_row(f"data: {name}", digest[:12])
     table.add_row("command", " ".join(lineage.command))

@@ -33,6 +33,9 @@ def show(
     size: Annotated[int, typer.Option(help="With mask and positions: tokens drawn.")] = 0,
 ) -> None:
     """Every parameter, by formula and by count; the mask and the positions as pictures."""
+    if target not in DRAWINGS and out is None and not size and _is_base_less(target):
+        _show_alone(target, as_json)
+        return
     recipe, run = _recipe_of(of if target in DRAWINGS else target)
     if target in DRAWINGS:
         _draw(target, recipe, run, out, size)
@@ -60,6 +63,26 @@ def show(
     print_tables([account_table(counted, recipe.name)])
 
 
+def _is_base_less(name: str) -> bool:
+    """Whether it is a run without a base: TF-IDF alone."""
+    from greffe.run import RunDirectory
+
+    return Path(name).is_dir() and not RunDirectory.open(name).manifest().lineage.initial_base
+
+
+def _show_alone(name: str, as_json: bool) -> None:
+    """What a run without a recipe and without blocks is."""
+    from greffe.cli.render import print_tables, run_tables
+    from greffe.run import RunDirectory
+
+    manifest = RunDirectory.open(name).manifest()
+    if as_json:
+        found = {"run": manifest.model_dump(mode="json")}
+        print(json.dumps(found, ensure_ascii=False, indent=2))
+    else:
+        print_tables(run_tables(name, manifest))
+
+
 def _recipe_of(name: str) -> tuple[Recipe, RunDirectory | None]:
     """The recipe that a run was made with, or a recipe by name or path."""
     from greffe.recipe_files import load_recipe
@@ -67,6 +90,7 @@ def _recipe_of(name: str) -> tuple[Recipe, RunDirectory | None]:
 
     if Path(name).is_dir():
         run = RunDirectory.open(name)
+        run.require_base()
         return run.recipe(), run
     return load_recipe(name), None
 

@@ -86,7 +86,8 @@ def predict(
     predictions = classifier.stream_predictions(_kept(stream, shown), long=long.value)
     if not texts:
         predictions = _watched(predictions)
-    predictions = _with_cut_notice(predictions, classifier.model.spec.context)
+    if classifier.manifest().kind != "linear":
+        predictions = _with_cut_notice(predictions, classifier.model.spec.context)
     try:
         _print_predictions(predictions, shown, format_, classifier.labels)
     except KeyboardInterrupt:

@@ -127,7 +127,7 @@ class Tokenizer:
             raise _not_text(text) from None
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where each token of `encode` stands in the text as given: start and end, in characters."""
+        """Where each token of `encode` stands in the text as given, in characters."""
         return list(self._backend.encode(text, add_special_tokens=False).offsets)
 
     def encode_batch(self, texts: Sequence[str]) -> list[Ids]:

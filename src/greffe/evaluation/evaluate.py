@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.evaluation.metrics import Evaluation, evaluate_probabilities, label_indices
-from greffe.inference.predict import LongTexts, describe_cut, predict, require_classifier
+from greffe.inference.predict import (
+    LongTexts,
+    Prediction,
+    describe_cut,
+    predict,
+    require_classifier,
+)
 from greffe.model.model import Model
 from greffe.progress import notice
 
@@ -31,5 +37,14 @@ def evaluate_classifier(
     predictions = list(predict(model, tokenizer, labels, texts, causal=causal, long=long))
     if cuts := [prediction.cut for prediction in predictions if prediction.cut]:
         notice(describe_cut(len(cuts), sum(cuts), model.spec.context))
-    probabilities = np.array([[*prediction.probabilities.values()] for prediction in predictions])
-    return evaluate_probabilities(labels, truth, probabilities)
+    return evaluate_predictions(labels, examples, predictions)
+
+
+def evaluate_predictions(
+    labels: Sequence[str], examples: Sequence[Example], predictions: Iterable[Prediction]
+) -> Evaluation:
+    """The same for predictions of any classifier; a lazy one is asked after labels are checked."""
+    truth = [example.label for example in examples]
+    label_indices(labels, truth)
+    shares = np.array([[*prediction.probabilities.values()] for prediction in predictions])
+    return evaluate_probabilities(labels, truth, shares)

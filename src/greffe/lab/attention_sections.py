@@ -16,11 +16,12 @@ from greffe.report.blocks import Beside, Block, Code, Figure, Prose, Section, ch
 from greffe.report.cells import interval_cell, percent_cell
 from greffe.report.charts import IntervalRow, Point, Series, interval_chart, line_chart
 from greffe.report.model_sections import pictures_section
+from greffe.report.numbers import NO_BREAK, is_singular
 from greffe.report.tables import Cell, Table, cell, number_column, text_column
 from greffe.report.words import Words
 
-WITH, WITHOUT = "pretrained", "scratch"
-"""Styles of the charts, for the model as it should be and for the one that lacks something."""
+WITH, WITHOUT, KNOWN = "pretrained", "scratch", "majority"
+"""Styles of the charts: the model as it should be, one that lacks something, what is computed."""
 
 
 def attention_section(attention: Attention, words: Words) -> Section:
@@ -51,10 +52,10 @@ def mask_section(task: MaskTask, words: Words) -> Section:
         followers=words.number(task.followers),
         seeds=words.counted(task.seeds, "seed"),
         steps=words.number(task.steps),
-        best=_bits(words, task.best_bits),
-        blind=_bits(words, task.blind_bits),
+        best=_spoken_bits(words, task.best_bits),
+        blind=_spoken_bits(words, task.blind_bits),
     )
-    written = "\n".join(f"{_mask_name(words, arm)}:\n  {arm.written}" for arm in task.arms)
+    written = "\n".join(f"{_mask_name(words, arm)}\n  {arm.written}" for arm in task.arms)
     blocks: list[Block] = [
         _curves(task, words),
         _mask_table(task, words),
@@ -70,11 +71,10 @@ def mask_answer(task: MaskTask, words: Words, where: str) -> str:
     bare = next(arm for arm in task.arms if not arm.has_mask)
     is_clear = bare.past_bits.low > masked.past_bits.high and bare.past_bits.mean > task.blind_bits
     places = {
-        "whole": _bits(words, bare.whole_bits.mean),
-        "cheating": _bits(words, bare.whole_bits.mean),
-        "past": _bits(words, bare.past_bits.mean),
-        "blind": _bits(words, task.blind_bits),
-        "masked": _bits(words, masked.past_bits.mean),
+        "whole": _spoken_bits(words, bare.whole_bits.mean),
+        "past": _spoken_bits(words, bare.past_bits.mean),
+        "blind": _spoken_bits(words, task.blind_bits),
+        "masked": _spoken_bits(words, masked.past_bits.mean),
         "possible": words.percent(bare.possible.mean, 0),
         "masked_possible": words.percent(masked.possible.mean, 0),
     }
@@ -230,8 +230,19 @@ def _chain_figure(task: ChainTask, words: Words) -> Figure:
         (words("lab.chain.with" if arm.has_positions else "lab.chain.without"), arm)
         for arm in task.arms
     ]
+    known = {
+        "best": task.best_bits,
+        "last_word": task.last_word_bits,
+        "blind": task.blind_bits,
+    }
     svg = interval_chart(
-        [_interval_row(name, arm.bits, arm.has_positions) for name, arm in named],
+        [
+            *(_interval_row(name, arm.bits, arm.has_positions) for name, arm in named),
+            *(
+                IntervalRow(words(f"lab.chain.{who}"), bits, bits, bits, [], KNOWN)
+                for who, bits in known.items()
+            ),
+        ],
         ident="chain-chart",
         title=title,
         description=caption,
@@ -239,11 +250,6 @@ def _chain_figure(task: ChainTask, words: Words) -> Figure:
         percent=False,
         words=chart_words(words),
     )
-    known = {
-        "best": task.best_bits,
-        "last_word": task.last_word_bits,
-        "blind": task.blind_bits,
-    }
     none = cell(words("number.none"), None, None)
     rows = [
         *([cell(name, arm.has_positions), *_bits_cells(words, arm.bits)] for name, arm in named),
@@ -264,7 +270,10 @@ def _chain_figure(task: ChainTask, words: Words) -> Figure:
 def _chain_answer(task: ChainTask, words: Words) -> str:
     placed = next(arm.bits for arm in task.arms if arm.has_positions)
     bare = next(arm.bits for arm in task.arms if not arm.has_positions)
-    places = {"with": _bits(words, placed.mean), "without": _bits(words, bare.mean)}
+    places = {
+        "with": _spoken_bits(words, placed.mean),
+        "without": _spoken_bits(words, bare.mean),
+    }
     return words(f"lab.chain.{'worse' if bare.low > placed.high else 'unclear'}", **places)
 
 
@@ -274,6 +283,11 @@ def _chain_answer(task: ChainTask, words: Words) -> str:
 def _interval_row(name: str, found: Estimate, is_whole: bool) -> IntervalRow:
     style = WITH if is_whole else WITHOUT
     return IntervalRow(name, found.mean, found.low, found.high, found.values, style)
+
+
+def _spoken_bits(words: Words, bits: float) -> str:
+    form = "one" if is_singular(bits, words.language) else "many"
+    return f"{_bits(words, bits)}{NO_BREAK}{words(f'counted.bit.{form}')}"
 
 
 def _bits(words: Words, bits: float) -> str:

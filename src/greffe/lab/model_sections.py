@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from greffe.data.pieces import SPECIALS
-from greffe.lab.document import Counting, Heads, Mistake, NextWords
+from greffe.lab.document import Counting, Heads, Mistake, MistakeKind, NextWords, Totals
 from greffe.report.blocks import Block, Prose, Section, section
 from greffe.report.cells import count_cell, percent_cell
 from greffe.report.evidence_tables import parameters_table
@@ -14,6 +14,27 @@ from greffe.report.tables import Cell, Table, cell, number_column, text_column
 from greffe.report.words import Words
 
 START = SPECIALS[0]
+MISTAKES: dict[str, tuple[MistakeKind, ...]] = {
+    "in_blocks": (
+        "no_biases",
+        "no_attention_output",
+        "no_norms",
+        "norms_without_shift",
+        "wide_feed_forward",
+        "default_feed_forward",
+        "one_layer",
+        "projections_a_head",
+    ),
+    "around_blocks": (
+        "learned_positions",
+        "round_vocabulary",
+        "toy_vocabulary",
+        "embedding_twice",
+        "tied_head",
+        "head_without_bias",
+    ),
+}
+"""Which stand in which table."""
 
 
 # --- question 2 ---------------------------------------------------------------------------------
@@ -38,7 +59,7 @@ def heads_section(heads: Heads, words: Words) -> Section:
                 classification_guess=words.decimal(untaught.classification_guess, 2),
             )
         ),
-        Prose(words("lab.heads.answers_lead")),
+        Prose(words("lab.heads.answers_lead", sentence=heads.answers.sentence)),
         _next_table(heads, words),
         _class_table(heads, words),
     ]
@@ -96,8 +117,7 @@ def _next_table(heads: Heads, words: Words) -> Table:
         text_column(words("lab.heads.column_after"), "after"),
         text_column(words("lab.heads.column_expected"), "expected"),
     ]
-    title = f"{words('lab.heads.next_table')} · {heads.answers.sentence}"
-    return Table("next_words", title, columns, rows)
+    return Table("next_words", words("lab.heads.next_table"), columns, rows)
 
 
 def _class_table(heads: Heads, words: Words) -> Table:
@@ -106,8 +126,7 @@ def _class_table(heads: Heads, words: Words) -> Table:
         text_column(words("lab.heads.column_class"), "class"),
         number_column(words("lab.heads.column_share"), "probability"),
     ]
-    title = f"{words('lab.heads.class_table')} · {heads.answers.sentence}"
-    return Table("classes", title, columns, rows)
+    return Table("classes", words("lab.heads.class_table"), columns, rows)
 
 
 def _piece(one: NextWords, words: Words) -> str:
@@ -143,39 +162,45 @@ def counting_section(counting: Counting, words: Words) -> Section:
         parameters_table(counting.rows, counting.recipe, words),
         *([Prose(words("lab.counting.same"))] if agrees else []),
         Prose(words("lab.counting.mistakes_lead")),
-        _mistakes_table(counting, words),
+        *(
+            _mistakes_table(
+                name, [one for one in counting.mistakes if one.kind in kinds], counting, words
+            )
+            for name, kinds in MISTAKES.items()
+        ),
     ]
     return section("counting", words, blocks)
 
 
-def _mistakes_table(counting: Counting, words: Words) -> Table:
-    truth = counting.truth
-    right = [
-        cell(words("lab.counting.right"), "none"),
-        cell("", None),
-        count_cell(words, truth.base),
-        count_cell(words, truth.classifier),
-        count_cell(words, truth.language_model),
-    ]
+def _mistakes_table(
+    name: str, mistakes: Sequence[Mistake], counting: Counting, words: Words
+) -> Table:
+    """Totals first: whoever has one looks it up. The right ones stand on top."""
+    right = [*_totals_cells(counting.truth, words), cell(words("lab.counting.right"), "none")]
     wrong = [
         [
+            *_totals_cells(mistake.totals, words),
             cell(_mistake_name(mistake, counting, words), mistake.kind),
             cell(_spoken(mistake.formula, words), mistake.formula),
-            count_cell(words, mistake.totals.base),
-            count_cell(words, mistake.totals.classifier),
-            count_cell(words, mistake.totals.language_model),
         ]
-        for mistake in counting.mistakes
+        for mistake in mistakes
     ]
     columns = [
-        text_column(words("lab.counting.column_mistake"), "mistake"),
-        number_column(words("lab.counting.column_formula"), "formula"),
         number_column(words("lab.counting.column_base"), "base"),
         number_column(words("lab.counting.column_classifier"), "classifier"),
         number_column(words("lab.counting.column_language"), "language_model"),
+        text_column(words("lab.counting.column_mistake"), "mistake"),
+        number_column(words("lab.counting.column_formula"), "formula"),
     ]
-    title = words("lab.counting.mistakes")
-    return Table("mistakes", title, columns, [right, *wrong], frozenset({0}))
+    rows = [[*right, cell("", None)], *wrong]
+    return Table(f"mistakes_{name}", words(f"lab.counting.{name}"), columns, rows, frozenset({0}))
+
+
+def _totals_cells(totals: Totals, words: Words) -> list[Cell]:
+    return [
+        count_cell(words, total)
+        for total in (totals.base, totals.classifier, totals.language_model)
+    ]
 
 
 def _mistake_name(mistake: Mistake, counting: Counting, words: Words) -> str:

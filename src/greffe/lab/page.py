@@ -19,6 +19,7 @@ from greffe.lab.study_sections import (
     objectives_section,
     pretraining_answer,
     pretraining_section,
+    spoken_budget,
 )
 from greffe.lab.words import lab_words
 from greffe.report.numbers import Language
@@ -93,7 +94,7 @@ def _about(document: LabDocument, words: Words) -> str:
         recipe=data.recipe,
         documents=words.counted(data.documents, "document"),
         corpus=data.corpus,
-        budget=data.budget,
+        budget=spoken_budget(data.budget, words),
         train=words.counted(texts["train"], "text"),
         valid=words.counted(texts["valid"], "text"),
         scored=words.counted(study.data.scored, "test_text"),

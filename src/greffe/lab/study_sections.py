@@ -12,6 +12,7 @@ from greffe.report.charts import IntervalRow, Point, Series, interval_chart, lin
 from greffe.report.tables import Table, cell, number_column, text_column
 from greffe.report.verdict import arm_name, verdict
 from greffe.report.words import Words
+from greffe.spans import Span
 from greffe.study.document import Arm, Comparison, StudyDocument
 from greffe.study.plan import MAJORITY, PRETRAINED, SCRATCH, TFIDF
 
@@ -56,13 +57,21 @@ def objectives_section(document: LabDocument, words: Words) -> Section:
         Prose(
             words(
                 "lab.study.budget",
-                budget=document.data.budget,
+                budget=spoken_budget(document.data.budget, words),
                 ratio=words.percent(Masked().ratio, 0),
             )
         ),
         Prose(words("lab.study.whole")),
     ]
     return section("objectives", words, blocks)
+
+
+def spoken_budget(budget: str, words: Words) -> str:
+    """`800steps` or `10m` as a reader says it."""
+    span = Span.parse(budget)
+    if span.unit == "seconds":
+        return words.duration(span.amount)
+    return words.counted(span.amount, span.unit.removesuffix("s"))
 
 
 def objectives_answer(document: LabDocument, words: Words) -> str:

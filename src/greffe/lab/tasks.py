@@ -32,9 +32,9 @@ class TaskSize(Spec):
     """How much of each task is done."""
 
     seeds: int = 5
-    mask_steps: int = 300
+    mask_steps: int = 250
     order_steps: int = 120
-    chain_steps: int = 300
+    chain_steps: int = 250
     rows: int = 4_000
     """Training rows of a made-up language."""
     test_rows: int = 200
@@ -106,7 +106,7 @@ def fit(
     *,
     steps: int,
     seed: int,
-    lr: float = 5e-3,
+    lr: float = 1e-2,
 ) -> Iterator[float]:
     """Train, and give the loss of each step."""
     spec = TrainSpec(budget=f"{steps}steps", batch=BATCH, lr=lr, weight_decay=0.0)

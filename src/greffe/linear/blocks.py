@@ -6,7 +6,6 @@ average times a weight that is to be chosen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,22 +13,8 @@ import numpy as np
 
 DENSE_SHARE = 0.05
 """Columns that more of the texts have than this are multiplied as dense ones."""
-
-
-@dataclass(frozen=True)
-class Products:
-    """Inner products of texts with each other, [N, N] by block; what either lacks is None."""
-
-    sparse: np.ndarray | None
-    dense: np.ndarray | None
-
-    def weighed(self, weight: float) -> np.ndarray:
-        """Of both blocks together, the dense rows made `weight` times as long."""
-        if self.dense is None:
-            assert self.sparse is not None
-            return self.sparse
-        scaled = self.dense * weight**2
-        return scaled if self.sparse is None else self.sparse + scaled
+LIFT = 1e-6
+"""Keeps the square root of inner products real; a share of their mean diagonal."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +31,7 @@ class Blocks:
             None if self.dense is None else self.dense[places],
         )
 
-    def products(self) -> Products:
-        """Inner products, block by block."""
-        vectors = None if self.dense is None else self.dense.astype(np.float64)
-        return Products(
-            None if self.sparse is None else gram(self.sparse),
-            None if vectors is None else vectors @ vectors.T,
-        )
-
-    def weighed(self, weight: float) -> Any:
+    def rows(self, weight: float) -> Any:
         """Both blocks side by side as one matrix, the dense rows `weight` times as long."""
         from scipy import sparse
 
@@ -65,13 +42,44 @@ class Blocks:
             return scaled
         return sparse.hstack((self.sparse, sparse.csr_array(scaled)), format="csr")
 
-    def combined(self, shares: np.ndarray, weight: float) -> np.ndarray:
-        """Texts added up by their shares [N, K]: [columns, K], as `weighed(weight).T @ shares`."""
-        parts: Sequence[np.ndarray] = [
-            *([] if self.sparse is None else [self.sparse.T @ shares]),
-            *([] if self.dense is None else [weight * (self.dense.T @ shares)]),
-        ]
-        return np.vstack(parts)
+
+class Compact:
+    """The same texts with the same inner products, in at most as many columns as there are texts.
+
+    A model with an L2 penalty sees no difference: its weights are a sum of the texts' own rows, so
+    only inner products matter, and any square root of them will do.
+    """
+
+    def __init__(self, blocks: Blocks) -> None:
+        self.blocks = blocks
+        if blocks.sparse is not None:
+            self._of_terms = gram(blocks.sparse)
+            dense = np.zeros((len(self._of_terms), 0)) if blocks.dense is None else blocks.dense
+            vectors = dense.astype(np.float64)
+            self._of_vectors = vectors @ vectors.T
+
+    def rows(self, weight: float) -> np.ndarray:
+        """Compact rows [N, at most N] of `Blocks.rows(weight)`."""
+        from scipy import linalg
+
+        if self.blocks.sparse is None:
+            dense: np.ndarray = self.blocks.rows(weight).astype(np.float64)
+            return dense
+        products = self._of_terms + weight**2 * self._of_vectors
+        # Equal texts, or empty ones, would leave nothing on the diagonal.
+        products[np.diag_indices_from(products)] += LIFT * (np.trace(products) / len(products) + 1)
+        root: np.ndarray = linalg.cholesky(products, lower=True, overwrite_a=True)
+        return root
+
+    def unfolded(self, rows: np.ndarray, weights: np.ndarray, weight: float) -> np.ndarray:
+        """Weights for compact rows [·, K] → the same for the columns of `Blocks.rows`."""
+        from scipy import linalg
+
+        if self.blocks.sparse is None:
+            return weights
+        shares = linalg.solve_triangular(rows, weights, trans=1, lower=True)  # [N, K]
+        unfolded: np.ndarray = self.blocks.rows(weight).T @ shares
+        return unfolded
 
 
 def gram(rows: Any) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Cross-validation inside the training texts: the penalty and the weight of the base's features.
 
-Knows inner products and class numbers. Equal texts are always in the same fold.
+Knows compact rows and class numbers. Equal texts are always in the same fold.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from greffe.linear.blocks import Products
-from greffe.linear.solving import Regression, softmax, square_root
+from greffe.linear.blocks import Compact
+from greffe.linear.solving import Regression, softmax
 from greffe.progress import Progress
 from greffe.seeding import rng
 
 FOLDS = 5
-PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
-"""Values of C that are tried."""
-BASE_WEIGHTS = (0.5, 1.0, 2.0)
+PENALTIES = (0.1, 0.5, 2.0, 8.0, 30.0, 120.0, 500.0)
+"""Values of C that are tried, until the log loss rises."""
+BASE_WEIGHTS = (0.1, 0.4, 1.6)
 """How long the base's vectors are beside those of TF-IDF."""
-DEFAULT_PENALTY = 10.0
+DEFAULT_PENALTY = 8.0
 LEAST_SHARE = 1e-12
 
 
@@ -56,7 +56,7 @@ def fold_numbers(
 
 
 def choose(
-    products: Products,
+    texts: Compact,
     base_weights: Sequence[float],
     truth: np.ndarray,
     classes: int,
@@ -68,22 +68,31 @@ def choose(
     if not len(parts):
         return Choice(DEFAULT_PENALTY, 1.0, None, None)
     found: list[tuple[float, Choice]] = []
-    with Progress("cross-validate", len(base_weights) * len(parts) * len(PENALTIES)) as progress:
-        for weight in base_weights:
-            # Single precision is enough to choose by, and twice as fast.
-            root = square_root(products.weighed(weight)).astype(np.float32)
-            guesses = np.zeros((len(PENALTIES), len(truth), classes))
-            for number in parts:
-                outside = folds == number
-                regression = Regression(root[~outside], truth[~outside], classes)
-                for place, c in enumerate(PENALTIES):
+    with Progress("cross-validate", len(base_weights) * len(PENALTIES)) as progress:
+        for number, weight in enumerate(base_weights, 1):
+            rows = texts.rows(weight)
+            fits = [
+                Regression(rows[folds != part], truth[folds != part], classes) for part in parts
+            ]
+            least = np.inf
+            for c in PENALTIES:
+                guess = np.empty((len(truth), classes))
+                for part, regression in zip(parts, fits, strict=True):
                     solution = regression.solve(c)
-                    scores = root[outside] @ solution.weights + solution.bias
-                    guesses[place, outside] = softmax(scores)
-                    progress.advance(1)
-            for c, guess in zip(PENALTIES, guesses[:, held_out], strict=True):
-                of_truth = guess[np.arange(len(guess)), truth[held_out]]
-                loss = float(-np.log(np.maximum(of_truth, LEAST_SHARE)).mean())
-                accuracy = float((guess.argmax(axis=1) == truth[held_out]).mean())
-                found.append((loss, Choice(c, weight, loss, accuracy)))
+                    scores = rows[folds == part] @ solution.weights + solution.bias
+                    guess[folds == part] = softmax(scores)
+                choice = _judged(c, weight, guess[held_out], truth[held_out])
+                found.append(choice)
+                progress.advance(1)
+                if choice[0] > least:  # it only rises from here
+                    break
+                least = choice[0]
+            progress.set(number * len(PENALTIES))
     return min(found, key=lambda pair: pair[0])[1]
+
+
+def _judged(c: float, weight: float, guess: np.ndarray, truth: np.ndarray) -> tuple[float, Choice]:
+    """The log loss of held-out probabilities [N, classes], and the setting that gave them."""
+    of_truth = guess[np.arange(len(guess)), truth]
+    loss = float(-np.log(np.maximum(of_truth, LEAST_SHARE)).mean())
+    return loss, Choice(c, weight, loss, float((guess.argmax(axis=1) == truth).mean()))

@@ -18,10 +18,10 @@ from greffe.config import Spec
 from greffe.data.tables import Example
 from greffe.errors import CorruptError, RecipeError
 from greffe.evaluation.metrics import label_indices
-from greffe.linear.blocks import Blocks
+from greffe.linear.blocks import Blocks, Compact
 from greffe.linear.choosing import BASE_WEIGHTS, choose, fold_numbers
 from greffe.linear.features import BaseReader, FeatureCache
-from greffe.linear.solving import Regression, shares_of_texts, softmax, square_root
+from greffe.linear.solving import Regression, softmax
 from greffe.linear.tfidf import BLOCKS, Tfidf
 from greffe.run import RunDirectory
 from greffe.seeding import rng
@@ -32,7 +32,6 @@ LINEAR_FILE = "linear.json"
 TENSORS_FILE = "linear.safetensors"
 GRAM_TEXTS = 4_000
 """Up to so many texts, C is chosen and the solution found by their inner products."""
-FINE_TOLERANCE = 1e-6
 LEAST_SPREAD = 1e-8
 
 
@@ -96,23 +95,20 @@ class LinearClassifier:
         mean, scale = _standards(vectors)
         blocks = Blocks(sparse, None if vectors is None else (vectors - mean) * scale)
         inside = _sampled(len(texts), seed)
-        products = blocks.of(inside).products()
+        compact = Compact(blocks.of(inside))
         choice = choose(
-            products,
+            compact,
             BASE_WEIGHTS if tfidf is not None and base is not None else (1.0,),
             truth[inside],
             classes,
             fold_numbers([texts[place] for place in inside], truth[inside], seed),
         )
-        if len(inside) == len(texts):
-            root = square_root(products.weighed(choice.base_weight))
-            solution = Regression(root, truth, classes, tolerance=FINE_TOLERANCE).solve(choice.c)
-            shares = shares_of_texts(root, solution.weights)
-            weights = blocks.combined(shares, choice.base_weight)
-        else:
-            rows = blocks.weighed(choice.base_weight)
-            solution = Regression(rows, truth, classes).solve(choice.c)
-            weights = solution.weights
+        is_compact = len(inside) == len(texts)
+        rows = (compact if is_compact else blocks).rows(choice.base_weight)
+        solution = Regression(rows, truth, classes).solve(choice.c)
+        weights = solution.weights
+        if is_compact:
+            weights = compact.unfolded(rows, weights, choice.base_weight)
         return cls(
             LinearSettings(
                 classes=classes,
@@ -161,9 +157,7 @@ class LinearClassifier:
             {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()},
         )
         hashes = {"tensors": digest, "vocabularies": _terms_hash(vocabularies)}
-        settings = self.settings.model_copy(
-            update={"vocabularies": vocabularies, "hashes": hashes}
-        )
+        settings = self.settings.model_copy(update={"vocabularies": vocabularies, "hashes": hashes})
         write_json(folder / LINEAR_FILE, settings.model_dump(mode="json"))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Features of texts from an untouched base: its embeddings and its last layer, averaged.
+"""Features of texts from an untouched base: its embeddings and its last layer, pooled.
 
 Knows no labels. Long texts are read in windows. Vectors can be kept, so that many fits on the same
 texts read each of them once.
@@ -35,12 +35,15 @@ def base_features(
 
     def read(ids: Tensor, lengths: Tensor | None) -> Tensor:
         hidden = model.base(ids, causal=causal, lengths=lengths)
-        parts = [pool(model.base.embedding(ids), lengths, "mean"), pool(hidden, lengths, "mean")]
-        if causal:  # the only place that has read the whole text
-            parts.append(pool(hidden, lengths, "last"))
+        embedded = model.base.embedding(ids)
+        parts = (
+            pool(embedded, lengths, "mean"),
+            pool(hidden, lengths, "mean"),
+            pool(hidden, lengths, "last"),
+        )
         return torch.cat(parts, dim=-1)
 
-    found = read_rows(model, rows, read, feature_count(model, causal=causal), pad=tokenizer.pad)
+    found = read_rows(model, rows, read, feature_count(model), pad=tokenizer.pad)
     vectors = found.numpy()  # [windows of all texts, F]
     if len(rows) == len(documents):
         return vectors
@@ -52,9 +55,9 @@ def base_features(
     return mean
 
 
-def feature_count(model: Model, *, causal: bool) -> int:
-    """Mean embedding, mean of the last layer and, left to right, its last token."""
-    return model.spec.width * (3 if causal else 2)
+def feature_count(model: Model) -> int:
+    """Mean of the embeddings; mean of the last layer; the last layer at the text's end."""
+    return 3 * model.spec.width
 
 
 class BaseReader:
@@ -75,7 +78,7 @@ class BaseReader:
     @property
     def columns(self) -> int:
         """Features of a text."""
-        return feature_count(self.model, causal=self.causal)
+        return feature_count(self.model)
 
     def features(self, texts: Sequence[str]) -> np.ndarray:
         """One vector a text [N, F]."""
@@ -93,12 +96,16 @@ class FeatureCache(BaseReader):
     def features(self, texts: Sequence[str]) -> np.ndarray:
         """One vector a text [N, F]; only new texts are read."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        with Progress("read with the base", len(new), "texts") as progress:
-            for start in range(0, len(new), BLOCK_TEXTS):
-                block = new[start : start + BLOCK_TEXTS]
-                self._known.update(zip(block, super().features(block), strict=True))
-                progress.advance(len(block))
+        if new:
+            self._read(new)
         result = np.empty((len(texts), self.columns), dtype=np.float32)
         for place, text in enumerate(texts):
             result[place] = self._known[text]
         return result
+
+    def _read(self, texts: Sequence[str]) -> None:
+        with Progress("read with the base", len(texts), "texts") as progress:
+            for start in range(0, len(texts), BLOCK_TEXTS):
+                block = texts[start : start + BLOCK_TEXTS]
+                self._known.update(zip(block, super().features(block), strict=True))
+                progress.advance(len(block))

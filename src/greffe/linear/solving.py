@@ -1,9 +1,4 @@
-"""Multinomial logistic regression with an L2 penalty, on few texts with very many features.
-
-Knows matrices and class numbers only. With fewer texts than features the optimum lies in the span
-of the texts: any square root of their inner products has the same ones in far fewer columns, hence
-the same solution, and the weights are a sum of the texts' own rows.
-"""
+"""Multinomial logistic regression with an L2 penalty. Knows rows and class numbers only."""
 
 from __future__ import annotations
 
@@ -12,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-TOLERANCE = 1e-4
+TOLERANCE = 1e-5
+"""Of the mean loss's slope; ten times less changes the log loss by less than 0.0002."""
 MOST_STEPS = 10_000
-JITTER = 1e-6
-"""Keeps the square root real; a share of the mean diagonal."""
 
 
 @dataclass(frozen=True)
@@ -57,24 +51,6 @@ class Regression:
         unseen = np.setdiff1d(np.arange(self.classes), self.seen)
         bias[unseen] = bias[self.seen].min() - np.log(1 + len(self.truth))
         return Solution(weights, bias)
-
-
-def square_root(products: np.ndarray) -> np.ndarray:
-    """Rows [N, N] that have these inner products."""
-    from scipy import linalg
-
-    size = len(products)
-    lift = JITTER * np.trace(products) / size + 1e-12  # equal texts, or all of them empty
-    root: np.ndarray = linalg.cholesky(products + lift * np.eye(size), lower=True)
-    return root
-
-
-def shares_of_texts(root: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """How much of each text's row [N, classes] makes up weights that were found on the root."""
-    from scipy import linalg
-
-    shares: np.ndarray = linalg.solve_triangular(root, weights, trans=1, lower=True)
-    return shares
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

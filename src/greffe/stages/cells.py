@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from greffe.checkpoint import load_model, load_tokenizer, run_weights
 from greffe.config import Recipe
@@ -22,10 +23,12 @@ from greffe.errors import MismatchError
 from greffe.evaluation.metrics import label_indices
 from greffe.inference.predict import predict
 from greffe.inspection.movement import layer_moves
-from greffe.linear.classifier import fit_linear, majority
+from greffe.linear.classifier import LinearClassifier, fit_linear, majority
 from greffe.linear.features import FeatureCache
+from greffe.linear.runs import write_linear_run
 from greffe.machine import measured_memory
 from greffe.model.model import build_model
+from greffe.output_folder import OutputFolder
 from greffe.run import RUN_FILE, RunDirectory
 from greffe.stages.finetune import finetune, finetune_recipe
 from greffe.stages.labelled import data_hash
@@ -89,7 +92,7 @@ class Trainer:
         """Train and test; a run is made in `folder`, where an interrupted one may go on."""
         train, valid = labelled_subset(self.parts, cell.labels, cell.seed)
         if cell.arm.is_linear:
-            return self._linear(cell, train)
+            return self._linear(cell, train, folder)
         return self._transformer(cell, train, valid, folder, resume=resume)
 
     def _transformer(
@@ -158,7 +161,7 @@ class Trainer:
             for part, (tensors, moved) in layer_moves(before, after).items()
         ]
 
-    def _linear(self, cell: Cell, examples: Sequence[Example]) -> CellResult:
+    def _linear(self, cell: Cell, examples: Sequence[Example], folder: Path) -> CellResult:
         arm, labels = cell.arm, self.parts.labels
         began = time.perf_counter()
         texts = [example.text for example in self.parts.test]
@@ -176,6 +179,8 @@ class Trainer:
             )
             seconds = time.perf_counter() - began
             shares = model.probabilities(texts)
+        if arm.kind == "stacked" and cell.is_full:
+            self._keep(cell, model, examples, folder)
         return CellResult(
             probabilities=_rounded(shares),
             validation=model.settings.accuracy,
@@ -183,6 +188,21 @@ class Trainer:
             memory_bytes=memory.peak,
             parameters=model.weights.size + model.bias.size,
         )
+
+    def _keep(
+        self, cell: Cell, model: LinearClassifier, examples: Sequence[Example], folder: Path
+    ) -> None:
+        """A stacked model can be predicted with as any other run."""
+        with OutputFolder(folder, overwrite=True) as taken:
+            write_linear_run(
+                taken.path,
+                model,
+                self.parts.labels,
+                parent=cell.arm.run,
+                threads=torch.get_num_threads(),
+                data={"train": data_hash(examples)},
+                result={"accuracy": model.settings.accuracy, "c": model.settings.c},
+            )
 
     def _features_of(self, run: RunDirectory) -> FeatureCache:
         if run.path not in self._features:

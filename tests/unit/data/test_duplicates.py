@@ -73,6 +73,14 @@ def test_near_texts_are_connected_by_way_of_others():
     assert duplicate_groups(chain) == [0, 0, 0]
 
 
+def test_four_fifths_are_enough_and_less_is_not():
+    words = [f"mot{number}" for number in range(12)]
+    eight, ten = " ".join(words[:10]), " ".join(words)
+    assert duplicate_groups([eight, ten]) == [0, 0], "8 of 10 runs of three words"
+    assert duplicate_groups([ten, eight]) == [0, 0]
+    assert duplicate_groups([eight, f"{ten} fin"]) == [0, 1], "8 of 11"
+
+
 def brute_force(texts):
     """Groups by comparing every pair, with sets of Python."""
 

@@ -14,7 +14,7 @@ from greffe.data.scripts import known_characters, script_of, unknown_letters
         ("É", "Latin"),
         ("ж", "Cyrillic"),
         ("語", "Han"),
-        ("ا", "Arabic"),
+        ("\u0627", "Arabic"),
         ("ひ", "Hiragana"),
         ("한", "Hangul"),
         ("1", None),
@@ -49,5 +49,5 @@ def test_unknown_letters_are_counted_by_script(tiny_tokenizer):
     assert unknown_letters("Ce livre est triste !", known) == (16, {})
     assert unknown_letters("est книга 語 👍 1", known) == (9, {"Cyrillic": 5, "Han": 1})
     assert unknown_letters("e\u0301", known) == (1, {})
-    assert unknown_letters("ｅ", known) == (1, {}), "a wide e is an e"
+    assert unknown_letters("\uff45", known) == (1, {}), "a wide e is an e"
     assert unknown_letters("", known) == (0, {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from greffe.data import shared_runs
 from greffe.data.shared_runs import RunIndex
 from greffe.data.words import plain_words
 from greffe.seeding import rng
@@ -66,6 +67,14 @@ def test_case_punctuation_and_unknown_words_around_do_not_matter():
     assert find([text], ["autre", document], 13) == [13]
     index = RunIndex([text], 13)
     assert index.find(["autre", document, document]).documents.tolist() == [1]
+
+
+def test_runs_are_compared_word_by_word(monkeypatch):
+    monkeypatch.setattr(shared_runs, "_FACTOR", np.uint64(0))  # hashes of the last word alone
+    text = " ".join(WORDS[:13])
+    other = " ".join([*reversed(WORDS[:12]), WORDS[12]])
+    assert find([text], [other], 13) == [0]
+    assert find([text], [text], 13) == [13]
 
 
 def test_short_texts_count_as_a_whole_and_very_short_ones_never():

@@ -61,7 +61,7 @@ def test_every_word_but_the_first_is_asked_for() -> None:
 
 
 def test_without_the_mask_the_last_word_changes_what_is_said_before_it() -> None:
-    model = tiny_model(10, 3, {PREDICTIONS: NextTokenHead(tied=False)}, 0)
+    model = tiny_model(10, 8, {PREDICTIONS: NextTokenHead(tied=False)}, 0)
     rows = torch.tensor([[4, 5, 6], [4, 5, 7]])
     for causal, is_same in ((True, True), (False, False)):
         scores = model(rows, PREDICTIONS, causal=causal)[:, :2]
@@ -76,12 +76,12 @@ def test_training_learns_and_is_repeatable() -> None:
     def losses() -> list[float]:
         model = tiny_model(6, 9, {PREDICTIONS: NextTokenHead(tied=False)}, 0)
         return list(
-            fit(model, task, lambda step: task.prepare(drawn(rows, 0, step)), steps=60, seed=0)
+            fit(model, task, lambda step: task.prepare(drawn(rows, 0, step)), steps=30, seed=0)
         )
 
     first = losses()
-    assert len(first) == 60
-    assert first[-1] < 0.7 * first[0]
+    assert len(first) == 30
+    assert first[-1] < 0.8 * first[0]
     assert losses() == first
 
 

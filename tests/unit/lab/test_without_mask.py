@@ -14,7 +14,7 @@ from greffe.samples.toy import MarkovLanguage
 
 
 def test_with_the_mask_the_past_alone_changes_nothing() -> None:
-    model = tiny_model(10, 6, {PREDICTIONS: NextTokenHead(tied=False)}, 0)
+    model = tiny_model(10, 8, {PREDICTIONS: NextTokenHead(tied=False)}, 0)
     rows = torch.arange(24).view(4, 6) % 10
     whole = NextWord(causal=True).bits(model, rows)
     assert past_bits(model, rows, causal=True) == pytest.approx(whole, rel=1e-5)
@@ -30,7 +30,7 @@ def test_possible_words_are_the_followers_alone() -> None:
 
 
 def test_writing_goes_on_from_the_given_words() -> None:
-    model = tiny_model(10, 6, {PREDICTIONS: NextTokenHead(tied=False)}, 0)
+    model = tiny_model(10, 8, {PREDICTIONS: NextTokenHead(tied=False)}, 0)
     start = torch.tensor([[3], [4]])
     written = write_on(model, start, 5, causal=True, seed=1)
     assert written.shape == (2, 6)

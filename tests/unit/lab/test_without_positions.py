@@ -46,6 +46,7 @@ def test_where_the_word_before_does_not_matter_the_last_word_is_all() -> None:
     assert last_word_entropy(language) == pytest.approx(language.entropy_rate)
 
 
+@pytest.mark.slow
 def test_a_bag_of_words_has_no_order_and_the_mask_gives_some() -> None:
     with Progress("test", None) as progress:
         found = order_task(TaskSize(seeds=1, order_steps=80), progress)

@@ -6,6 +6,7 @@ import string
 from typing import get_args
 
 from greffe.lab.document import MistakeKind
+from greffe.lab.model_sections import MISTAKES
 from greffe.lab.words import lab_words, own_words
 from greffe.report.words import load_words
 
@@ -28,6 +29,8 @@ def test_no_sentence_is_left_in_the_other_language() -> None:
         "counted.document.one",
         "counted.document.many",
         "lab.answer.pretraining",
+        "counted.bit.one",
+        "counted.bit.many",
         "lab.heads.question",
         "lab.heads.scores",
         "lab.counting.column_base",
@@ -45,3 +48,8 @@ def test_every_mistake_has_its_words() -> None:
     for language in ("en", "fr"):
         for kind in get_args(MistakeKind):
             assert own_words(language).has(f"lab.mistake.{kind}")
+
+
+def test_every_mistake_stands_in_one_table() -> None:
+    shown = [kind for kinds in MISTAKES.values() for kind in kinds]
+    assert sorted(shown) == sorted(get_args(MistakeKind))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from greffe.config import Recipe
 from greffe.data.tables import Example
-from greffe.errors import DataError
+from greffe.errors import DataError, RunError
 from greffe.progress import quiet
+from greffe.run import RunDirectory
 from greffe.seeding import rng
 from greffe.study.doctor import examine, examine_files
 
@@ -78,7 +80,7 @@ def test_examples_are_short(parts):
     assert all(0 < len(finding.example) <= 160 for finding in findings)
 
 
-def test_files_and_a_run(parts, tmp_path, tiny_tokenizer):
+def test_files(parts, tmp_path):
     paths = {}
     for name, examples in parts.items():
         paths[name] = tmp_path / f"{name}.tsv"
@@ -87,6 +89,17 @@ def test_files_and_a_run(parts, tmp_path, tiny_tokenizer):
     assert examine_files(paths["train"], valid=paths["valid"], test=paths["test"]) == []
     assert kinds(examine_files(paths["train"], test=paths["train"])) == ["leak"]
     assert kinds(examine_files(parts["train"], test=parts["train"])) == ["leak"]
+
+
+def test_a_run_gives_tokenizer_and_context(parts, tmp_path, tiny_tokenizer):
+    run = RunDirectory(tmp_path / "run")
+    run.path.mkdir()
+    tiny_tokenizer.save(run.tokenizer_path)
+    run.write_recipe(Recipe().with_changes(["model.context=32"]))
+    with pytest.raises(RunError, match="is not a run"):
+        examine_files(parts["train"], run=run.path)
+    (found,) = examine_files(parts["train"], run=run)
+    assert (found.kind, found.detail["context"]) == ("long_texts", 32)
 
 
 def test_a_table_without_rows_is_refused(tmp_path):

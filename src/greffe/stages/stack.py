@@ -1,0 +1,66 @@
+"""Stack: TF-IDF and a base's features in one linear model, as a run. Or TF-IDF alone."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from greffe.data.tables import label_order
+from greffe.data.text import ReadOptions
+from greffe.linear.classifier import fit_linear
+from greffe.linear.runs import write_linear_run
+from greffe.output_folder import OutputFolder
+from greffe.progress import notice
+from greffe.run import RunDirectory
+from greffe.stages.labelled import Examples, check_classes, data_hash, load_examples
+from greffe.training.compute import set_up_compute
+
+
+def stack(
+    data: Examples,
+    out: str | Path,
+    *,
+    parent: RunDirectory | None = None,
+    tfidf: bool = True,
+    seed: int = 0,
+    options: ReadOptions | None = None,
+    overwrite: bool = False,
+) -> RunDirectory:
+    """Fit one linear model; its penalty is chosen by cross-validation inside the texts."""
+    threads = set_up_compute()
+    examples = load_examples(data, options or ReadOptions())
+    labels = label_order(example.label for example in examples)
+    check_classes(labels, examples)
+    sources = [data] if isinstance(data, str | Path) else []
+    sources += [parent.path] if parent is not None else []
+    with OutputFolder(out, overwrite=overwrite, sources=sources) as folder:
+        began = time.perf_counter()
+        classifier = fit_linear(examples, labels, tfidf=tfidf, base=parent, seed=seed)
+        settings = classifier.settings
+        run = write_linear_run(
+            folder.path,
+            classifier,
+            labels,
+            parent=parent,
+            threads=threads,
+            data={"train": data_hash(examples)},
+            result={
+                "texts": settings.texts,
+                "seconds": round(time.perf_counter() - began, 1),
+                "c": settings.c,
+                "base_weight": settings.base_weight,
+                "features": len(classifier.weights),
+                "accuracy": settings.accuracy,
+                "log_loss": settings.log_loss,
+            },
+        )
+    notice(
+        f"stack: {settings.texts:,} texts, {len(classifier.weights):,} features, C = {settings.c:g}"
+        + (
+            f", cross-validated accuracy {settings.accuracy:.1%}"
+            if settings.accuracy is not None
+            else ", too few texts to cross-validate"
+        )
+    )
+    run.say_where()
+    return run

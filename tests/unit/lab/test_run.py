@@ -1,0 +1,73 @@
+"""The whole lab with tiny settings: it runs, goes on after an interruption, and reads lab files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greffe.errors import DataError
+from greffe.lab import run as lab_run
+from greffe.lab.document import LabDocument
+from greffe.lab.run import LAB_FILE, LabSize, lab
+from greffe.lab.tasks import TaskSize
+from greffe.progress import quiet
+from greffe.storage import read_json
+
+TINY = LabSize(
+    tasks=TaskSize(seeds=2, mask_steps=3, order_steps=3, chain_steps=3, rows=40, test_rows=5),
+    documents=200,
+    labels=16,
+    valid=10,
+    test=20,
+    seeds=2,
+    sample_budget="4steps",
+    epochs=1,
+)
+
+
+def test_files_that_are_missing_are_named(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "dict.txt").touch()
+    with pytest.raises(DataError) as raised:
+        lab(tmp_path / "out", lab_data=tmp_path / "files", size=TINY)
+    assert "sentencepiece.french.model" in str(raised.value.found)
+    assert "dict.txt" not in str(raised.value.found)
+
+
+@pytest.mark.slow
+def test_the_lab_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with quiet():
+        with monkeypatch.context() as patched:
+            patched.setattr(lab_run, "compare", stop)
+            with pytest.raises(KeyboardInterrupt):
+                lab(tmp_path, size=TINY)
+        # Everything before the study is done: doing it again would fail.
+        with monkeypatch.context() as patched:
+            for task in ("mask_task", "order_task", "chain_task"):
+                patched.setattr(lab_run, task, stop)
+            found = lab(tmp_path, size=TINY, language="fr")
+    assert LabDocument.model_validate(read_json(tmp_path / LAB_FILE, "lab")) == found
+    assert {arm.name for arm in found.study.arms} >= {"pretrained", "scratch", "masked", "tfidf"}
+    assert found.counting.truth.base == 10_968_200
+    assert found.heads.shapes.next_token_scores[-1] == 50_001
+    assert found.data.documents > 100
+    page = (tmp_path / "lab.html").read_text("utf-8")
+    assert "Pourquoi on remplace la tête" in page
+    assert (tmp_path / "study" / "report.html").exists()
+
+
+def test_a_task_of_another_size_is_done_again(tmp_path: Path) -> None:
+    size = TINY.tasks.model_copy(update={"seeds": 1, "mask_steps": 1, "order_steps": 1})
+    first = lab_run._attention(tmp_path, lab_run.load_recipe("lab"), size, False)
+    other = size.model_copy(update={"mask_steps": 2})
+    second = lab_run._attention(tmp_path, lab_run.load_recipe("lab"), other, False)
+    assert (first.mask.steps, second.mask.steps) == (1, 2)
+    assert [matrix.title for matrix in first.pictures] == [
+        "Causal attention mask",
+        "Bidirectional attention mask",
+        "Sinusoidal positions",
+    ]
