@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from greffe.inference.fill import Filling
     from greffe.inference.predict import Prediction
     from greffe.recipe_files import load_recipe
-    from greffe.studies import Study, compare, report
+    from greffe.studies import Study, compare, doctor, report
 
 __version__ = "0.1.0"
 
@@ -41,6 +41,7 @@ __all__ = [
     "Study",
     "Tokenizer",
     "compare",
+    "doctor",
     "finetune",
     "load",
     "load_recipe",
@@ -63,6 +64,7 @@ _HOMES = {
     "Study": "greffe.studies",
     "Tokenizer": "greffe.data.tokenizer",
     "compare": "greffe.studies",
+    "doctor": "greffe.studies",
     "finetune": "greffe.api",
     "load": "greffe.api",
     "load_recipe": "greffe.recipe_files",

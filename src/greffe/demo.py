@@ -1,29 +1,27 @@
 """The demo: the whole flow on a small text that greffe makes itself. Interrupted, it goes on.
 
-Text → shards → a base that reads both ways → a continued sentence, a filled gap → a classifier with
-and without the pretraining, over seeds, beside TF-IDF → predictions.
+Text → shards → a base that reads both ways → a continued sentence, a filled gap → a study of what
+the pretraining is worth, beside TF-IDF → predictions, a verdict and its report.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from statistics import mean, stdev
 from typing import TypedDict
 
-from greffe.api import Run, finetune, prepare, pretrain
-from greffe.data.tables import read_examples
-from greffe.data.text import ReadOptions
-from greffe.evaluation.baselines import tfidf_accuracy
+from greffe.api import load, prepare, pretrain
 from greffe.model.parameters import account
-from greffe.progress import notice, quiet
+from greffe.progress import notice
 from greffe.samples.toy import toy_documents, toy_reviews
 from greffe.storage import write_atomic
+from greffe.studies import Study, compare
+from greffe.study.document import Arm
 
 DOCUMENTS = 8_000
 LABELS = 60
 TEST_LABELS = 400
-SEEDS = (1, 2, 3)
+SEEDS = 8
 BUDGET = "1500steps"
 SENTENCES = (
     "Bonjour les amis, voici un roman magnifique.",
@@ -70,37 +68,28 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
     words = ", ".join(f"{f.word} ({f.probability:.0%})" for f in base.fill(gap, top=5)[0])
     notice(f"   it fills “{gap}”: {words}")
 
-    _say(f"3. Fine-tuning on {LABELS} labels, pretrained and from scratch, {len(SEEDS)} seeds each")
-    options = ReadOptions()
-    train = list(read_examples(folder / "train.tsv", options))
-    test = list(read_examples(folder / "test.tsv", options))
-    scores: dict[str, list[float]] = {"pretrained": [], "from scratch": []}
-    best: Run | None = None
-    for seed in SEEDS:
-        for arm in scores:
-            is_scratch = arm == "from scratch"
-            with quiet():
-                run = finetune(
-                    None if is_scratch else base,
-                    scratch=is_scratch,
-                    like=base if is_scratch else None,
-                    data=folder / "train.tsv",
-                    valid=folder / "valid.tsv",
-                    out=folder / f"{arm.replace(' ', '-')}-{seed}",
-                    budget="12epochs",
-                    seed=seed,
-                    **again,
-                )
-                scores[arm].append(run.evaluate(test).accuracy)
-            notice(f"   seed {seed}, {arm}: {_curve(run)} → test {scores[arm][-1]:.1%}")
-            best = best if is_scratch else run
-    baseline = tfidf_accuracy(train, test)
+    _say(f"3. Fine-tuning on {LABELS} labels, pretrained and from scratch, {SEEDS} seeds each")
+    study = compare(
+        base,
+        data=folder / "train.tsv",
+        valid=folder / "valid.tsv",
+        test=folder / "test.tsv",
+        out=folder / "study",
+        seeds=SEEDS,
+        budget="12epochs",
+        overwrite=overwrite,
+    )
+    arms = {arm.name: arm for arm in study.found.arms}
+    for arm in arms.values():
+        notice(f"   {arm.name:<12} {arm.accuracy.mean:6.1%}{_curve(arm)}")
 
     _say("4. Predictions for new sentences")
-    assert best is not None
-    for text, prediction in zip(SENTENCES, best.predict(SENTENCES), strict=True):
+    kept = arms["pretrained"].kept_run
+    assert kept is not None
+    predictions = load(study.path / kept).predict(SENTENCES)
+    for text, prediction in zip(SENTENCES, predictions, strict=True):
         notice(f"   {prediction.label:<8} {prediction.score:4.0%}  {text}")
-    return _verdict(scores, baseline, folder)
+    return _verdict(study, folder)
 
 
 def _write_samples(folder: Path) -> None:
@@ -126,28 +115,22 @@ def _say(text: str) -> None:
     notice(f"\n{text}")
 
 
-def _curve(run: Run) -> str:
+def _curve(arm: Arm) -> str:
     """Validation accuracy at the first, middle and last epoch."""
-    looks = [line["accuracy"] for line in run.metrics() if line["kind"] == "valid"]
-    shown = (looks[0], looks[len(looks) // 2], looks[-1])
-    return "validation " + " … ".join(f"{value:.0%}" for value in shown)
+    if not arm.epochs:
+        return ""
+    shown = (arm.epochs[0], arm.epochs[len(arm.epochs) // 2], arm.epochs[-1])
+    return "   validation " + " … ".join(f"{point.mean:.0%}" for point in shown)
 
 
-def _verdict(scores: dict[str, list[float]], baseline: float, folder: Path) -> str:
-    gains = [
-        100 * (pretrained - scratch)
-        for pretrained, scratch in zip(scores["pretrained"], scores["from scratch"], strict=True)
-    ]
-    arms = "\n".join(
-        f"  {arm:<28} {mean(values):.1%} ± {stdev(values):.1%}" for arm, values in scores.items()
-    )
+def _verdict(study: Study, folder: Path) -> str:
+    found = study.verdict_in("en")
     return (
-        f"\nAccuracy on {TEST_LABELS} test reviews, {LABELS} labels, {len(SEEDS)} seeds\n{arms}\n"
-        f"  {'TF-IDF + logistic regression':<28} {baseline:.1%}\n"
-        f"The pretraining was worth {mean(gains):+.1f} points "
-        f"({', '.join(f'{gain:+.1f}' for gain in gains)} by seed) over the same from scratch.\n\n"
+        f"\n{found.headline}\n{' '.join(found.sentences[:2])}\n"
+        f"The whole report: {study.report}\n\n"
         "The same with your own files:\n"
         "  greffe pretrain my_texts.txt --objective hybrid --budget 20m --out runs/base\n"
+        "  greffe compare runs/base --data my_labels.tsv --out runs/study\n"
         "  greffe finetune --from runs/base --data my_labels.tsv --out runs/clf\n"
-        f"  greffe predict runs/clf --input new_texts.txt      (now: greffe show {folder / 'base'})"
+        f"And look inside this one: greffe show {folder / 'base'}"
     )

@@ -1,4 +1,4 @@
-"""The public face of studies: compare, report, and a study that knows its verdict.
+"""The public face of studies: compare, report, doctor, and a study that knows its verdict.
 
 Knows the stages and the report, and nothing of the command line, which calls the same functions.
 """
@@ -17,10 +17,11 @@ from greffe.report.numbers import Language
 from greffe.report.verdict import Verdict, verdict
 from greffe.run import RunDirectory
 from greffe.stages import compare as compare_stage
-from greffe.stages.labelled import Examples
+from greffe.stages.labelled import Examples, load_examples
 from greffe.stages.run_documents import run_document
 from greffe.study.directory import StudyDirectory
-from greffe.study.document import StudyDocument
+from greffe.study.doctor import examine_files
+from greffe.study.document import Finding, StudyDocument
 
 Runs = Mapping[str, str | Path | RunDirectory]
 
@@ -118,6 +119,27 @@ def report(
     study = StudyDirectory.open(several[0])
     return write_study_report(
         study.document(), Path(out) if out is not None else study.path, language=language
+    )
+
+
+def doctor(
+    data: Examples,
+    *,
+    valid: Examples | None = None,
+    test: Examples | None = None,
+    corpus: Sequence[str | Path] = (),
+    run: str | Path | RunDirectory | None = None,
+    options: ReadOptions | None = None,
+) -> list[Finding]:
+    """What is wrong with labelled data, before a model learns from it; the serious first."""
+    reading = options or ReadOptions()
+    return examine_files(
+        load_examples(data, reading),
+        valid=None if valid is None else load_examples(valid, reading),
+        test=None if test is None else load_examples(test, reading),
+        corpus=corpus,
+        run=None if run is None else _opened(run),
+        options=reading,
     )
 
 

@@ -15,13 +15,20 @@ from greffe.progress import quiet
 from greffe.samples.toy import toy_documents, toy_reviews
 
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-SMALLER = {"20m": "2s", "10m": "4steps", "1h": "4steps", "small": "tiny", "16000": "600"}
+SMALLER = {
+    **{"20m": "2s", "10m": "4steps", "1h": "4steps", "small": "tiny", "16000": "600"},
+    "50,100,all": "8,16,all",
+}
+QUICK = {"finetune": ["--budget", "1epochs"], "compare": ["--budget", "1epochs", "--seeds", "2"]}
+ELSEWHERE = ("lab",)
+"""Takes minutes; tests/e2e/test_lab.py runs it."""
 
 
 def commands() -> list[list[str]]:
     """All `$ greffe …` lines of the README, in order."""
     lines = re.findall(r"^\$ (greffe .*)$", README, re.MULTILINE)
-    return [[SMALLER.get(word, word) for word in shlex.split(line)[1:]] for line in lines]
+    found = [[SMALLER.get(word, word) for word in shlex.split(line)[1:]] for line in lines]
+    return [words for words in found if words[0] not in ELSEWHERE]
 
 
 @pytest.fixture
@@ -72,10 +79,10 @@ def test_every_command_of_the_readme_works(command, workplace):
     found = commands()
     verbs = {words[0] for words in found}
     assert verbs >= {"prepare", "pretrain", "finetune", "evaluate", "predict", "generate", "fill"}
+    assert verbs >= {"compare", "doctor", "report", "stack"}
     printed = {}
     for words in found:
-        quick = ["--budget", "1epochs"] if words[0] == "finetune" else []
-        outcome = command(*words, *quick)
+        outcome = command(*words, *QUICK.get(words[0], []))
         assert outcome.code == 0, (words, outcome.err)
         printed[" ".join(words)] = outcome.out
     rows = printed["predict runs/clf --input texts.txt --format jsonl"].splitlines()
@@ -106,6 +113,7 @@ def test_the_python_of_the_readme_works(workplace):
         lines = (f'{label},"{text}"' for label, text in cells)
         (workplace / name).write_text("label,text\n" + "\n".join(lines), "utf-8")
     smaller = block.replace('budget="20m"', 'budget="4steps", recipe="tiny"')
+    smaller = smaller.replace('out="runs/study")', 'out="runs/study", seeds=2)')
     assert smaller != block
     names: dict[str, object] = {}
     with quiet():

@@ -7,33 +7,21 @@ text alone: neither the number of processes nor an interruption changes a byte. 
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import sys
-import threading
-from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
-from multiprocessing.connection import wait
 from pathlib import Path
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
+from greffe.data.processes import work_in_order
 from greffe.data.scan import Fate
 from greffe.data.shard_writer import ShardWriter
 from greffe.data.shards import Int64s, ShardInfo, Tokens
 from greffe.data.tokenizer import Tokenizer
-from greffe.errors import RunError
-from greffe.run import TOKENIZER_FILE
 
 CHUNK_BYTES = 1 << 20
-CHUNKS_IN_FLIGHT = 2  # a worker
 
 
 @dataclass
@@ -112,83 +100,22 @@ def encode_documents(tokenizer: Tokenizer, documents: Sequence[str]) -> Encoded:
 
 # --- processes ----------------------------------------------------------------------------------
 
-_worker_tokenizer: Tokenizer | None = None
 
-
-def _start_worker(tokenizer: Path) -> None:
-    global _worker_tokenizer
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker_tokenizer = Tokenizer.load(tokenizer)
-
-
-def _end_with_parent() -> None:
-    """A parent that was killed cannot end its workers: they watch it themselves."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    wait([parent.sentinel])
-    os._exit(1)
-
-
-def _encode_parts(train: list[str], valid: list[str]) -> tuple[Encoded, Encoded]:
-    assert _worker_tokenizer is not None
-    return encode_documents(_worker_tokenizer, train), encode_documents(_worker_tokenizer, valid)
-
-
-@contextmanager
-def _hidden_main() -> Iterator[None]:
-    """Let new processes start without importing the user's script.
-
-    They need nothing of it, a script without a main guard would start over in each of them, and
-    the command line would load torch there.
-    """
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
+def _encode_chunk(tokenizer: Tokenizer, chunk: Chunk) -> tuple[Encoded, Encoded]:
+    return encode_documents(tokenizer, chunk.train), encode_documents(tokenizer, chunk.valid)
 
 
 def encode_chunks(
-    chunks: Iterator[Chunk], tokenizer: Tokenizer, path: Path, workers: int
-) -> Generator[tuple[Chunk, Encoded, Encoded]]:
-    """Each chunk with its training and validation documents encoded, in order.
-
-    `path` is where the tokenizer is saved. One worker is this process; more are new ones, and at
-    most a few chunks for each of them are held in memory.
-    """
-    if workers == 1:
-        for chunk in chunks:
-            yield (
-                chunk,
-                encode_documents(tokenizer, chunk.train),
-                encode_documents(tokenizer, chunk.valid),
-            )
-        return
-    context = multiprocessing.get_context("spawn")  # forked, the tokenizer's threads may deadlock
-    pool = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(path,))
-    waiting: deque[tuple[Chunk, Future[tuple[Encoded, Encoded]]]] = deque()
-    try:
-        for chunk in chunks:
-            with _hidden_main():
-                waiting.append((chunk, pool.submit(_encode_parts, chunk.train, chunk.valid)))
-            if len(waiting) >= CHUNKS_IN_FLIGHT * workers:
-                first, future = waiting.popleft()
-                yield first, *future.result()
-        while waiting:
-            first, future = waiting.popleft()
-            yield first, *future.result()
-    except BrokenProcessPool:
-        raise RunError(
-            "A worker process was ended from outside.",
-            expected=f"{workers} processes that encode text",
-            found="one of them is gone: the system may have run out of memory",
-            hint="finished shards are kept: go on with --resume, and fewer --workers if it recurs",
-        ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
+    chunks: Iterator[Chunk], tokenizer: Tokenizer, workers: int
+) -> Generator[tuple[Chunk, tuple[Encoded, Encoded]]]:
+    """Each chunk with its training and validation documents encoded, in order."""
+    return work_in_order(
+        _encode_chunk,
+        tokenizer,
+        chunks,
+        workers,
+        hint="finished shards are kept: go on with --resume, and fewer --workers if it recurs",
+    )
 
 
 # --- shards -------------------------------------------------------------------------------------
@@ -201,15 +128,11 @@ def write_shards(
     group: int,
     workers: int,
 ) -> Generator[Written]:
-    """Encode and write, the first shards being number `group`; unfinished ones are removed.
-
-    The tokenizer is saved in the folder.
-    """
-    path = folder / TOKENIZER_FILE
+    """Encode and write, the first shards being number `group`; unfinished ones are removed."""
     writers: dict[str, ShardWriter] = {}
     try:
-        with closing(encode_chunks(chunks, tokenizer, path, workers)) as encoded_chunks:
-            for chunk, train, valid in encoded_chunks:
+        with closing(encode_chunks(chunks, tokenizer, workers)) as encoded_chunks:
+            for chunk, (train, valid) in encoded_chunks:
                 for part, encoded, size in (
                     ("train", train, chunk.train_bytes),
                     ("valid", valid, chunk.valid_bytes),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,7 @@ class CrossedError(NamedTuple):
         return math.hypot(seeds, texts)
 
 
+@cache
 def student(share: float, degrees: int) -> float:
     """Quantile of Student's t; zero without degrees, where nothing is known to vary."""
     from scipy import stats

@@ -21,6 +21,7 @@ from greffe.storage import disk_error, write_atomic
 MARKDOWN_FILE = "lab.md"
 FIGURES = "lab"
 _DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
+# Rules at the beginning of a line: those for dark pages, phones and paper stand elsewhere.
 _RULE = re.compile(r"^(?::root|\.s\d|svg\.chart [^{]*?) \{.*?\}", re.DOTALL | re.MULTILINE)
 _FONT = "svg { font-family: system-ui, sans-serif; background: #ffffff; }"
 
@@ -88,5 +89,4 @@ def _alone(figure: Figure) -> str:
 
 def _style() -> str:
     sheet = resources.files("greffe.report") / "assets" / "report.css"
-    rules = _RULE.findall(sheet.read_text("utf-8"))
-    return "\n".join([_FONT, *(rule for rule in rules if "data-theme" not in rule)])
+    return "\n".join([_FONT, *_RULE.findall(sheet.read_text("utf-8"))])

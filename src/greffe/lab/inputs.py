@@ -1,0 +1,140 @@
+"""What the lab reads: a sample that greffe makes itself, or the lab's own files.
+
+Knows where files are and how much is made of them, nothing of what is run on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from greffe.config import Recipe, Spec
+from greffe.data.tables import read_examples
+from greffe.data.text import ReadOptions
+from greffe.errors import DataError
+from greffe.lab.document import LabData
+from greffe.lab.tasks import TaskSize
+from greffe.progress import notice
+from greffe.recipe_files import load_recipe
+from greffe.samples.toy import toy_documents, toy_reviews
+from greffe.storage import write_atomic
+
+SENTENCEPIECE, DICTIONARY = "sentencepiece.french.model", "dict.txt"
+TRAIN, TEST = "cls-books/train.review.spm", "cls-books/valid.review.spm"
+
+
+class LabSize(Spec):
+    """How much is run; the defaults take about four minutes on two cores."""
+
+    tasks: TaskSize = TaskSize()
+    documents: int = 8_000
+    """Unlabelled sample reviews."""
+    labels: int = 60
+    valid: int = 100
+    test: int = 400
+    seeds: int = 8
+    sample_budget: str = "800steps"
+    files_budget: str = "5m"
+    """Budgets of either base's pretraining, on the sample and on the lab's files."""
+    epochs: int = 12
+    """Fine-tuning on the sample; on the lab's files its recipe says."""
+
+
+class Inputs(Spec):
+    """What the study reads, and how its bases are pretrained and fine-tuned."""
+
+    recipe: Recipe
+    corpus: Path
+    train: Path
+    valid: Path | None
+    test: Path
+    tokenizer: Path | None
+    dictionary: Path | None
+    changes: list[str]
+    epochs: str | None
+    data: LabData
+
+
+def sample_inputs(folder: Path, size: LabSize, budget: str | None, overwrite: bool) -> Inputs:
+    """Made-up reviews, unlabelled and labelled."""
+    tables = {"train": (size.labels, 1), "valid": (size.valid, 2), "test": (size.test, 3)}
+    _write_lines(folder / "corpus.txt", lambda: toy_documents(size.documents, seed=0), overwrite)
+    for name, (count, seed) in tables.items():
+        _write_lines(folder / f"{name}.tsv", _reviews(count, seed), overwrite)
+    changes = ["model.width=96", "model.feed_forward=192", "train.batch=32"]
+    return Inputs(
+        recipe=load_recipe("tiny").with_changes(changes),
+        corpus=folder / "corpus.txt",
+        train=folder / "train.tsv",
+        valid=folder / "valid.tsv",
+        test=folder / "test.tsv",
+        tokenizer=None,
+        dictionary=None,
+        changes=[],
+        epochs=f"{size.epochs}epochs",
+        data=LabData(
+            is_sample=True,
+            corpus="corpus.txt",
+            corpus_is_reviews=False,
+            documents=0,
+            budget=budget or size.sample_budget,
+            recipe="lab",
+        ),
+    )
+
+
+def _reviews(count: int, seed: int) -> Callable[[], Iterable[str]]:
+    return lambda: (f"{label}\t{text}" for label, text in toy_reviews(count, seed=seed))
+
+
+def file_inputs(
+    folder: Path,
+    lab_data: Path,
+    corpus: str | Path | None,
+    size: LabSize,
+    budget: str | None,
+    overwrite: bool,
+) -> Inputs:
+    """The lab's reviews and vocabulary; without a corpus the training reviews' own text."""
+    missing = [
+        name for name in (SENTENCEPIECE, DICTIONARY, TRAIN, TEST) if not (lab_data / name).is_file()
+    ]
+    if missing:
+        raise DataError(
+            f"{lab_data} does not hold the lab's files.",
+            expected=f"{SENTENCEPIECE}, {DICTIONARY}, {TRAIN}, {TEST} and their .label files",
+            found=f"no {', no '.join(missing)}",
+            hint="without --lab-data the lab runs on a sample",
+        )
+    text = Path(corpus) if corpus is not None else folder / "reviews.txt"
+    if corpus is None:
+        notice("no --corpus given: the bases read the training reviews' own text, which is little")
+        reviews = (example.text for example in read_examples(lab_data / TRAIN, ReadOptions()))
+        _write_lines(text, lambda: (" ".join(review.split()) for review in reviews), overwrite)
+    return Inputs(
+        recipe=load_recipe("lab"),
+        corpus=text,
+        train=lab_data / TRAIN,
+        valid=None,
+        test=lab_data / TEST,
+        tokenizer=lab_data / SENTENCEPIECE,
+        dictionary=lab_data / DICTIONARY,
+        # The lab reads a review's last token, where a base that reads both ways knows no more
+        # than elsewhere: each base is read where it knows most.
+        changes=["classification.pooler=auto"],
+        epochs=None,
+        data=LabData(
+            is_sample=False,
+            corpus=text.name,
+            corpus_is_reviews=corpus is None,
+            documents=0,
+            budget=budget or size.files_budget,
+            recipe="lab",
+        ),
+    )
+
+
+def _write_lines(path: Path, lines: Callable[[], Iterable[str]], overwrite: bool) -> None:
+    """What is already there stays: a corpus knows the file it was made from."""
+    if overwrite or not path.exists():
+        write_atomic(path, "".join(f"{line}\n" for line in lines()).encode())

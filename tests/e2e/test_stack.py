@@ -1,0 +1,137 @@
+"""greffe stack: made, shown, evaluated, predicted with and refused from the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import greffe
+from greffe.progress import quiet
+from greffe.weights import base_hash
+
+TEXTS = ["Un roman magnifique.", "Une fin ridicule et insipide."]
+
+
+@pytest.fixture(scope="module")
+def made(world: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("stacked")
+    with quiet():
+        greffe.stack(world.train, folder / "tfidf")
+        greffe.stack(world.train, folder / "stacked", base=world.base)
+    return {"tfidf": folder / "tfidf", "stacked": folder / "stacked"}
+
+
+def test_it_says_what_it_chose(world: Any, command: Callable[..., Any], tmp_path: Path) -> None:
+    done = command("stack", "--data", world.train, "--out", tmp_path / "run")
+    assert done.code == 0, done.err
+    assert done.out == "" and "C = " in done.err and "cross-validated accuracy" in done.err
+    again = command("stack", "--data", world.train, "--out", tmp_path / "run")
+    assert again.code == 3 and "--overwrite" in again.err
+    stacked = command(
+        *("stack", "--data", world.train, "--from", world.base, "--no-tfidf", "--seed", "2"),
+        *("--out", tmp_path / "run", "--overwrite"),
+    )
+    assert stacked.code == 0, stacked.err
+    neither = command("stack", "--data", world.train, "--no-tfidf", "--out", tmp_path / "x")
+    assert neither.code == 2 and "--from" in neither.err
+
+
+@pytest.mark.parametrize("kind", ["tfidf", "stacked"])
+def test_it_is_used_like_any_classifier(
+    kind: str, made: dict[str, Path], world: Any, command: Callable[..., Any]
+) -> None:
+    run = made[kind]
+    evaluated = command("evaluate", run, "--data", world.valid, "--json")
+    assert evaluated.code == 0, evaluated.err
+    assert json.loads(evaluated.out)["examples"] == 12
+    lines = command("predict", run, *TEXTS, "--format", "jsonl")
+    assert lines.code == 0, lines.err
+    rows = [json.loads(line) for line in lines.out.splitlines()]
+    labels = greffe.load(run).labels
+    for row in rows:
+        assert list(row["probabilities"]) == labels and row["label"] in labels
+        assert sum(row["probabilities"].values()) == pytest.approx(1)
+        assert row["score"] == max(row["probabilities"].values())
+    table = command("predict", run, *TEXTS, "--format", "csv")
+    assert [line["label"] for line in csv.DictReader(io.StringIO(table.out))] == [
+        row["label"] for row in rows
+    ]
+    assert command("predict", run, *TEXTS).code == 0
+
+
+@pytest.mark.parametrize("kind", ["tfidf", "stacked"])
+def test_python_and_the_command_agree(kind: str, made: dict[str, Path], world: Any) -> None:
+    run = greffe.load(made[kind])
+    found = run.predict(TEXTS)
+    assert [list(one.probabilities) for one in found] == [run.labels] * 2
+    streamed = list(run.stream_predictions(iter(TEXTS)))
+    assert streamed == found
+    scored = run.evaluate([(text, one.label) for text, one in zip(TEXTS, found, strict=True)])
+    assert scored.accuracy == 1.0
+    shares = np.array([list(one.probabilities.values()) for one in found])
+    np.testing.assert_array_equal(shares, run.linear.probabilities(TEXTS))
+
+
+@pytest.mark.parametrize("kind", ["tfidf", "stacked"])
+def test_show_says_what_it_is(
+    kind: str, made: dict[str, Path], command: Callable[..., Any]
+) -> None:
+    shown = command("show", made[kind])
+    assert shown.code == 0, shown.err
+    assert "linear" in shown.out and "accuracy" in shown.out
+    as_json = command("show", made[kind], "--json")
+    assert as_json.code == 0, as_json.err
+    assert json.loads(as_json.out)["run"]["kind"] == "linear"
+
+
+@pytest.mark.parametrize("kind", ["tfidf", "stacked"])
+@pytest.mark.parametrize("words", [("generate", "Bonjour"), ("fill", "Un <mask>.")])
+def test_it_writes_no_text(
+    kind: str, words: tuple[str, str], made: dict[str, Path], command: Callable[..., Any]
+) -> None:
+    verb, text = words
+    refused = command(verb, made[kind], text)
+    assert refused.code in (2, 3)
+    assert refused.err.startswith("error: ") and "next:" in refused.err
+
+
+def test_tfidf_alone_cannot_be_trained_on(
+    made: dict[str, Path], world: Any, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    tuned = command(
+        "finetune", "--from", made["tfidf"], "--data", world.train, "--out", tmp_path / "a"
+    )
+    assert tuned.code == 3 and "no base" in tuned.err
+    grown = command("pretrain", world.text, "--from", made["tfidf"], "--out", tmp_path / "b")
+    assert grown.code == 3 and "no base" in grown.err
+    stacked = command(
+        "stack", "--from", made["tfidf"], "--data", world.train, "--out", tmp_path / "c"
+    )
+    assert stacked.code == 3 and "no base" in stacked.err
+    drawn = command("show", "mask", made["tfidf"])
+    assert drawn.code == 3 and "no base" in drawn.err
+
+
+def test_the_base_of_a_stacked_run_can_be_grafted_again(
+    made: dict[str, Path], world: Any, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    tuned = command(
+        *("finetune", "--from", made["stacked"], "--data", world.train, "--valid", world.valid),
+        *("--budget", "2steps", "--set", "train.threads=1", "--out", tmp_path / "a"),
+    )
+    assert tuned.code == 0, tuned.err
+    lineage = greffe.load(tmp_path / "a").manifest().lineage
+    parent = greffe.load(world.base)
+    assert lineage.initial_base == base_hash(parent.model)
+    grown = command(
+        *("pretrain", world.corpus, "--from", made["stacked"], "--budget", "2steps"),
+        *("--set", "train.threads=1", "--out", tmp_path / "b"),
+    )
+    assert grown.code == 0, grown.err

@@ -1,0 +1,128 @@
+"""A linear classifier as a run: what it holds, what it needs, what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greffe.config import Recipe
+from greffe.data.tables import Example
+from greffe.data.tokenizer import Tokenizer
+from greffe.errors import CorruptError, DataError, RecipeError, RunError, RunExistsError
+from greffe.linear.runs import load_linear
+from greffe.model.model import build_model
+from greffe.run import Manifest, RunDirectory, new_lineage
+from greffe.samples.toy import toy_reviews
+from greffe.stages.stack import stack
+from greffe.weights import base_hash, save_tensors
+
+
+@pytest.fixture(scope="module")
+def examples() -> list[Example]:
+    return [Example(text, label) for label, text in toy_reviews(40, seed=1)]
+
+
+@pytest.fixture
+def parent(tmp_path: Path, tiny_tokenizer: Tokenizer) -> RunDirectory:
+    """A finished language model with fresh weights."""
+    changes = ["model.width=16", "model.layers=1", "model.heads=2", "model.feed_forward=32"]
+    recipe = Recipe().with_changes([*changes, "model.context=32"]).with_vocab(tiny_tokenizer.size)
+    model = build_model(recipe.model, tiny_tokenizer.size, {}, seed=0)
+    run = RunDirectory(tmp_path / "parent")
+    run.path.mkdir()
+    run.write_recipe(recipe)
+    tiny_tokenizer.save(run.tokenizer_path)
+    run.write_manifest(
+        Manifest(
+            kind="language-model",
+            status="finished",
+            vocab=tiny_tokenizer.size,
+            heads={},
+            directions=["causal"],
+            lineage=new_lineage(
+                threads=1,
+                initial_base=base_hash(model),
+                tokenizer=tiny_tokenizer.fingerprint,
+                data={},
+            ),
+            weights=save_tensors(run.weights_path, model.state_dict()),
+        )
+    )
+    return run
+
+
+def names(run: RunDirectory) -> set[str]:
+    return {path.name for path in run.path.iterdir()}
+
+
+def test_tfidf_alone_needs_no_network(examples: list[Example], tmp_path: Path) -> None:
+    run = stack(examples, tmp_path / "out")
+    assert names(run) == {"run.json", "linear.json", "linear.safetensors"}
+    manifest = run.manifest()
+    assert (manifest.kind, manifest.status) == ("linear", "finished")
+    assert manifest.labels == ["négatif", "positif"]
+    assert manifest.weights is None and manifest.direction is None
+    assert manifest.result["texts"] == 40 and manifest.result["accuracy"] > 0.4
+    with pytest.raises(RunError, match="no base"):
+        run.require_base()
+
+
+def test_a_stacked_run_stands_alone(
+    examples: list[Example], parent: RunDirectory, tmp_path: Path
+) -> None:
+    run = stack(examples, tmp_path / "out", parent=parent)
+    files = {"recipe.toml", "tokenizer.json", "weights.safetensors"}
+    assert names(run) == {"run.json", "linear.json", "linear.safetensors", *files}
+    manifest = run.manifest()
+    assert manifest.direction == "causal"
+    assert manifest.lineage.initial_base == parent.manifest().lineage.initial_base
+    assert manifest.result["base_weight"] is not None
+    texts = [example.text for example in examples]
+    before = load_linear(run).probabilities(texts)
+    for path in parent.path.iterdir():
+        path.unlink()
+    assert (load_linear(run).probabilities(texts) == before).all()
+
+
+def test_the_base_alone(examples: list[Example], parent: RunDirectory, tmp_path: Path) -> None:
+    run = stack(examples, tmp_path / "out", parent=parent, tfidf=False)
+    classifier = load_linear(run)
+    assert classifier.tfidf is None and len(classifier.weights) == 3 * 16
+
+
+def test_the_same_command_gives_the_same_run(examples: list[Example], tmp_path: Path) -> None:
+    first, second = (stack(examples, tmp_path / name, seed=3) for name in "ab")
+    for name in ("linear.json", "linear.safetensors"):
+        assert (first.path / name).read_bytes() == (second.path / name).read_bytes()
+
+
+def test_damage_to_the_base_is_noticed(
+    examples: list[Example], parent: RunDirectory, tmp_path: Path
+) -> None:
+    run = stack(examples, tmp_path / "out", parent=parent)
+    content = bytearray(run.weights_path.read_bytes())
+    content[-1] ^= 1
+    run.weights_path.write_bytes(content)
+    with pytest.raises(CorruptError, match="damaged or was replaced"):
+        load_linear(run)
+
+
+def test_nothing_to_learn_from_is_refused(examples: list[Example], tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="no features"):
+        stack(examples, tmp_path / "out", tfidf=False)
+    with pytest.raises(DataError, match="two classes"):
+        stack([Example("un", "a"), Example("deux", "a")], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_is_replaced_only_if_asked(
+    examples: list[Example], parent: RunDirectory, tmp_path: Path
+) -> None:
+    stack(examples, tmp_path / "out", parent=parent)
+    with pytest.raises(RunExistsError):
+        stack(examples, tmp_path / "out")
+    run = stack(examples, tmp_path / "out", overwrite=True)
+    assert names(run) == {"run.json", "linear.json", "linear.safetensors"}
+    with pytest.raises(RunExistsError, match="which this command reads"):
+        stack(examples, parent.path, parent=parent, overwrite=True)
