@@ -16,6 +16,16 @@ from greffe.weights import base_hash
 BYTES_A_WORD = 5  # four letters and a space
 
 
+def directed(language: MarkovLanguage, count: int, seed: int) -> list[Example]:
+    """Forwards or backwards: both have the same words equally often, only their order tells."""
+    return [
+        Example(text, "forwards")
+        if number % 2
+        else Example(" ".join(reversed(text.split())), "backwards")
+        for number, text in enumerate(language.documents(count, seed=seed, length=40))
+    ]
+
+
 def grow(folder: Path, texts: list[str], objective: str, steps: int) -> Run:
     """A tiny base pretrained on these texts."""
     path = folder / "text.txt"
@@ -56,19 +66,12 @@ def test_a_masked_model_is_better_than_any_left_to_right_one_could_be(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", ["hybrid", "causal"])
 def test_a_grafted_classifier_beats_scratch_with_few_labels(tmp_path, objective):
-    """Forwards or backwards: both have the same words equally often, only their order tells."""
     language = MarkovLanguage(seed=3, words=16)
-
-    def examples(count: int, seed: int) -> list[Example]:
-        return [
-            Example(text, "forwards")
-            if number % 2
-            else Example(" ".join(reversed(text.split())), "backwards")
-            for number, text in enumerate(language.documents(count, seed=seed, length=40))
-        ]
-
-    base = grow(tmp_path, [example.text for example in examples(1600, 5)], objective, 600)
-    train, valid, test = examples(24, 6), examples(60, 7), examples(200, 8)
+    texts = [example.text for example in directed(language, 1600, 5)]
+    base = grow(tmp_path, texts, objective, 600)
+    train, valid, test = (
+        directed(language, count, seed) for count, seed in ((24, 6), (60, 7), (200, 8))
+    )
     accuracies = {}
     for arm in ("grafted", "scratch"):
         with quiet():
@@ -87,3 +90,64 @@ def test_a_grafted_classifier_beats_scratch_with_few_labels(tmp_path, objective)
         assert (initial == base_hash(base.model)) == (arm == "grafted")
     assert accuracies["grafted"] > 0.85, accuracies
     assert accuracies["grafted"] > accuracies["scratch"] + 0.15, accuracies
+
+
+@pytest.mark.slow
+def test_a_study_shows_what_is_there(tmp_path):
+    language = MarkovLanguage(seed=3, words=16)
+    texts = [example.text for example in directed(language, 1600, 5)]
+    base = grow(tmp_path, texts, "hybrid", 600)
+    train, valid, test = (
+        directed(language, count, seed) for count, seed in ((24, 6), (24, 7), (120, 8))
+    )
+    test[5] = train[3]  # a planted leak
+    with quiet():
+        study = greffe.compare(
+            base,
+            data=train,
+            valid=valid,
+            test=test,
+            out=tmp_path / "study",
+            seeds=6,
+            budget="8epochs",
+            changes=["train.threads=1"],
+        )
+    question = study.found.comparisons[0]
+    assert question.is_shown
+    assert question.difference.low > 0.1
+    assert question.p == pytest.approx(2 / 2**6)
+    assert study.found.data.repeated == 1
+    assert "leak" in {finding.kind for finding in study.found.findings}
+    probes = {probe.name: probe.accuracy.mean for probe in study.found.proof.probes}
+    assert probes["pretrained"] > probes["random"]
+
+
+@pytest.mark.slow
+def test_a_study_shows_nothing_where_nothing_is(tmp_path):
+    """A base that learnt nothing: its arm and scratch are the same but for chance."""
+    language = MarkovLanguage(seed=3, words=16)
+    texts = list(language.documents(60, seed=5))
+    (tmp_path / "text.txt").write_text("\n".join(texts) + "\n", "utf-8")
+    shown = 0
+    for repetition in range(5):
+        with quiet():
+            base = greffe.pretrain(
+                tmp_path / "text.txt",
+                tmp_path / f"base-{repetition}",
+                recipe="tiny",
+                budget="1steps",
+                seed=1000 + repetition,
+                changes=["train.threads=1", "train.lr=1e-9"],
+            )
+            study = greffe.compare(
+                base,
+                data=directed(language, 40, 10 + repetition),
+                valid=directed(language, 20, 20 + repetition),
+                test=directed(language, 100, 30 + repetition),
+                out=tmp_path / f"study-{repetition}",
+                seeds=6,
+                budget="2epochs",
+                changes=["train.threads=1"],
+            )
+        shown += study.found.comparisons[0].is_shown
+    assert shown <= 1

@@ -16,7 +16,11 @@ from greffe.samples.toy import toy_documents, toy_reviews
 
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 SMALLER = {
-    **{"20m": "2s", "10m": "4steps", "1h": "4steps", "small": "tiny", "16000": "600"},
+    "20m": "2s",
+    "10m": "4steps",
+    "1h": "4steps",
+    "small": "tiny",
+    "16000": "600",
     "50,100,all": "8,16,all",
 }
 QUICK = {"finetune": ["--budget", "1epochs"], "compare": ["--budget", "1epochs", "--seeds", "2"]}

@@ -39,6 +39,11 @@ def test_it_says_what_it_chose(world: Any, command: Callable[..., Any], tmp_path
         *("--out", tmp_path / "run", "--overwrite"),
     )
     assert stacked.code == 0, stacked.err
+    tuned = command(
+        *("stack", "--data", world.train, "--from", world.classifier, "--no-tfidf"),
+        *("--out", tmp_path / "tuned"),
+    )
+    assert tuned.code == 0 and "flatters" in tuned.err and "flatters" not in stacked.err
     neither = command("stack", "--data", world.train, "--no-tfidf", "--out", tmp_path / "x")
     assert neither.code == 2 and "--from" in neither.err
 

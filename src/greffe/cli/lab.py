@@ -26,6 +26,9 @@ def lab(
     budget: Annotated[
         str | None, typer.Option(help="Pretraining of either base: 10m, 2000steps, 3epochs.")
     ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Trainings an arm; 8 on the sample, 6 on the files.")
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Start anew instead of going on.")
     ] = False,
@@ -43,6 +46,7 @@ def lab(
         lab_data=lab_data,
         corpus=corpus,
         budget=budget,
+        seeds=seeds,
         language=language.value,
         overwrite=overwrite,
     )

@@ -2,7 +2,8 @@
 
 A table has one row a seed and one column a text: 0/1 for wrong and right, or -1/0/1 for the
 difference of two arms. Both its seeds and its texts are a sample. Resampling three to eight seeds
-is too sure of itself, so that intervals of means are computed from variance components instead.
+is too sure of itself, so that intervals of means are computed from variance components; what the
+bootstrap says stands beside them.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from greffe.config import Spec
+from greffe.seeding import rng
 
 LEVEL = 0.95
+DRAWS = 2000
 
 Bounds = tuple[float, float]
 
@@ -31,6 +34,8 @@ class Estimate(Spec):
     high: float
     values: list[float]
     """One a seed."""
+    bootstrap: tuple[float, float] | None = None
+    """The interval that resampling seeds and texts gives, where there are texts."""
 
 
 class CrossedError(NamedTuple):
@@ -93,7 +98,21 @@ def crossed_estimate(table: np.ndarray, bounds: Bounds = (-1, 1)) -> Estimate:
     values = table.mean(axis=1)
     reach = crossed_error(table, bounds).reach((1 + LEVEL) / 2)
     low, high = _wilson(float(table.mean()), reach, table.shape[1], bounds)
-    return _estimate(values, low, high, bounds)
+    found = _estimate(values, low, high, bounds)
+    return found.model_copy(update={"bootstrap": bootstrap_interval(table)})
+
+
+def bootstrap_interval(table: np.ndarray, seed: int = 0) -> tuple[float, float]:
+    """Percentiles of the mean of a table [seeds, texts] whose rows and columns are drawn anew."""
+    draw = rng(seed, "bootstrap")
+    seeds, texts = table.shape
+    # Texts that all seeds treat alike are drawn as one kind: few kinds instead of all texts.
+    kinds, counts = np.unique(table, axis=1, return_counts=True)
+    of_texts = draw.multinomial(texts, counts / texts, size=DRAWS) / texts  # [DRAWS, kinds]
+    of_seeds = draw.multinomial(seeds, np.full(seeds, 1 / seeds), size=DRAWS) / seeds
+    means = ((of_seeds @ kinds) * of_texts).sum(axis=1)
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
 
 
 def seeds_estimate(values: Sequence[float], bounds: Bounds = (-math.inf, math.inf)) -> Estimate:

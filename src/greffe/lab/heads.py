@@ -20,7 +20,7 @@ from greffe.inference.forward import reading
 from greffe.lab.document import Heads, HeadShapes, NextWords, TwoAnswers, Untaught
 from greffe.model.model import Model, build_model
 
-SENTENCE = "Bonjour les amis, voici un roman magnifique."
+SENTENCE = "Bonjour les amis, ce roman est magnifique."
 EXPECTED = 3
 """Words shown for each place."""
 PLACES = 6

@@ -32,7 +32,9 @@ class LabSize(Spec):
     labels: int = 60
     valid: int = 100
     test: int = 400
-    seeds: int = 8
+    sample_seeds: int = 8
+    files_seeds: int = 6
+    """Trainings an arm; six are the fewest for which a test can reach 5 %."""
     sample_budget: str = "800steps"
     files_budget: str = "5m"
     """Budgets of either base's pretraining, on the sample and on the lab's files."""
@@ -52,6 +54,7 @@ class Inputs(Spec):
     dictionary: Path | None
     changes: list[str]
     epochs: str | None
+    seeds: int
     data: LabData
 
 
@@ -72,6 +75,7 @@ def sample_inputs(folder: Path, size: LabSize, budget: str | None, overwrite: bo
         dictionary=None,
         changes=[],
         epochs=f"{size.epochs}epochs",
+        seeds=size.sample_seeds,
         data=LabData(
             is_sample=True,
             corpus="corpus.txt",
@@ -123,6 +127,7 @@ def file_inputs(
         # than elsewhere: each base is read where it knows most.
         changes=["classification.pooler=auto"],
         epochs=None,
+        seeds=size.files_seeds,
         data=LabData(
             is_sample=False,
             corpus=text.name,

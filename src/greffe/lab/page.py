@@ -75,8 +75,8 @@ def lab_answers(document: LabDocument, words: Words) -> list[str]:
             base=totals["base"],
         ),
         words("lab.answer.counting", **totals),
-        words("lab.answer.pretraining", verdict=pretraining_answer(document.study, words)),
-        objectives_answer(document, words),
+        words("lab.answer.numbered", number=4, answer=pretraining_answer(document.study, words)),
+        words("lab.answer.numbered", number=5, answer=objectives_answer(document, words)),
     ]
 
 

@@ -51,6 +51,7 @@ def lab(
     lab_data: str | Path | None = None,
     corpus: str | Path | None = None,
     budget: str | None = None,
+    seeds: int | None = None,
     language: Language = "en",
     size: LabSize | None = None,
     overwrite: bool = False,
@@ -77,7 +78,7 @@ def lab(
     notice("questions 4 and 5: two bases, left to right and masked, on the same budget")
     causal, masked, documents = _bases(folder, inputs, overwrite)
     notice("questions 4 and 5: the study")
-    study = _study(folder, inputs, causal, masked, size.seeds, language, overwrite)
+    study = _study(folder, inputs, causal, masked, seeds or inputs.seeds, language, overwrite)
     notice("questions 2 and 3: heads and parameters")
     found = study.found
     classifier = next(arm.kept_run for arm in found.arms if arm.name == PRETRAINED)

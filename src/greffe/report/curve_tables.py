@@ -14,7 +14,7 @@ from greffe.report.study_tables import comparison_name
 from greffe.report.tables import Column, Table, cell, number_column, text_column
 from greffe.report.verdict import arm_name
 from greffe.report.words import Words
-from greffe.study.document import StudyDocument
+from greffe.study.document import Saving, StudyDocument
 
 
 def seeds_table(document: StudyDocument, words: Words) -> Table:
@@ -118,12 +118,16 @@ def savings_table(document: StudyDocument, words: Words) -> Table:
             return words("verdict.beyond", most=words.number(most))
         return words.number(value)
 
+    def equivalent(saving: Saving) -> str:
+        shown = labels(saving.equivalent, saving.most)
+        return words("verdict.at_most", labels=shown) if saving.is_floor else shown
+
     rows = [
         [
             cell(names.get(one.arm, one.arm), one.arm),
             count_cell(words, one.labels),
             cell(names.get(one.against, one.against), one.against),
-            cell(labels(one.equivalent, one.most), one.equivalent),
+            cell(equivalent(one), one.equivalent),
             cell(
                 words.interval(labels(one.low, one.most), labels(one.high, one.most)),
                 one.low,

@@ -5,6 +5,10 @@ Knows the study document and words, nothing of pages.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
+from greffe.evaluation.intervals import Estimate
 from greffe.report.cells import (
     answer_cell,
     count_cell,
@@ -28,6 +32,7 @@ def arms_table(document: StudyDocument, words: Words) -> Table:
             cell(arm_name(words, arm), arm.name, arm.kind),
             percent_cell(words, arm.accuracy.mean),
             interval_cell(words, arm.accuracy),
+            _bootstrap(words, arm.accuracy, words.interval_percent),
             *([_everywhere(words, arm)] if has_repeated else []),
             points_cell(words, arm.accuracy.deviation),
             percent_cell(words, arm.macro_f1.mean),
@@ -44,6 +49,7 @@ def arms_table(document: StudyDocument, words: Words) -> Table:
         Column(words("column.arm"), ("arm", "kind"), is_number=False),
         number_column(words("column.accuracy"), "accuracy"),
         number_column(words("column.interval"), "accuracy_low", "accuracy_high"),
+        number_column(words("column.bootstrap"), "bootstrap_low", "bootstrap_high"),
         *([everywhere] if has_repeated else []),
         number_column(words("column.deviation"), "accuracy_deviation"),
         number_column(words("column.macro_f1"), "macro_f1"),
@@ -52,6 +58,13 @@ def arms_table(document: StudyDocument, words: Words) -> Table:
         number_column(words("column.seeds"), "seeds"),
     ]
     return Table("arms", words("table.arms"), columns, rows)
+
+
+def _bootstrap(words: Words, found: Estimate, write: Callable[[float, float], str]) -> Cell:
+    if found.bootstrap is None:
+        return cell(words("number.none"), None, None)
+    low, high = found.bootstrap
+    return cell(write(low, high), low, high)
 
 
 def ways_table(document: StudyDocument, words: Words) -> Table:
@@ -86,6 +99,7 @@ def comparisons_table(document: StudyDocument, words: Words) -> Table:
                 one.difference.low,
                 one.difference.high,
             ),
+            _bootstrap(words, one.difference, partial(words.interval_points, signed=True)),
             probability_cell(words, one.p),
             probability_cell(words, one.p_adjusted),
             cell(
@@ -103,6 +117,7 @@ def comparisons_table(document: StudyDocument, words: Words) -> Table:
         Column(words("column.compared"), ("first", "second"), is_number=False),
         number_column(words("column.difference"), "difference"),
         number_column(words("column.interval"), "difference_low", "difference_high"),
+        number_column(words("column.bootstrap"), "bootstrap_low", "bootstrap_high"),
         number_column(words("column.p"), "p"),
         number_column(words("column.p_adjusted"), "p_adjusted"),
         number_column(words("column.only_one"), "only_first", "only_second"),

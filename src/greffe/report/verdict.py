@@ -190,10 +190,11 @@ def _saving(words: Words, saving: Saving) -> str:
         return words(key, labels=labels, most=words.number(saving.most), low=low)
     high = most if saving.high is None else words.rough(saving.high)
     is_shown = saving.low is None or saving.low > saving.labels
+    equivalent = words.rough(saving.equivalent)
     return words(
         f"verdict.saving{'' if is_shown else '_not_shown'}",
         labels=labels,
-        equivalent=words.rough(saving.equivalent),
+        equivalent=words("verdict.at_most", labels=equivalent) if saving.is_floor else equivalent,
         interval=words.interval(low, high),
     )
 

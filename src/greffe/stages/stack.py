@@ -31,6 +31,11 @@ def stack(
     examples = load_examples(data, options or ReadOptions())
     labels = label_order(example.label for example in examples)
     check_classes(labels, examples)
+    if parent is not None and parent.manifest().kind == "classifier":
+        notice(
+            f"{parent.path} has learnt labels already: if these texts were among its own, the "
+            "cross-validated accuracy flatters"
+        )
     sources = [data] if isinstance(data, str | Path) else []
     sources += [parent.path] if parent is not None else []
     with OutputFolder(out, overwrite=overwrite, sources=sources) as folder:

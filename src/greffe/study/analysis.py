@@ -237,6 +237,7 @@ class Analysis:
             low=found.low,
             high=found.high,
             most=self.label_counts[-1],
+            is_floor=found.is_floor,
         )
 
 

@@ -124,6 +124,8 @@ class Saving(Spec):
     """None: beyond what was measured."""
     most: int
     """The largest number of labels that was measured."""
+    is_floor: bool = False
+    """`against` is better with its fewest labels already: `equivalent` is at most these."""
 
 
 class Extrapolation(Spec):

@@ -8,6 +8,7 @@ from scipy import stats
 
 from greffe.evaluation.intervals import (
     Estimate,
+    bootstrap_interval,
     crossed_error,
     crossed_estimate,
     seeds_estimate,
@@ -172,3 +173,20 @@ def test_intervals_of_one_seed_cover(mean: float) -> None:
     draw = np.random.default_rng(1)
     tables = [right_answers(draw, 1, 150, 0, mean) for _ in range(1500)]
     assert 0.935 <= coverage(tables, FRACTIONS, mean) <= 0.985
+
+
+def test_the_bootstrap_is_percentiles_of_resampled_means() -> None:
+    table = (np.arange(400) % 4 > 0).astype(float)[None]  # three in four right, one seed
+    low, high = bootstrap_interval(table)
+    spread = 1.96 * math.sqrt(0.75 * 0.25 / 400)
+    assert low == pytest.approx(0.75 - spread, abs=0.006)
+    assert high == pytest.approx(0.75 + spread, abs=0.006)
+    assert crossed_estimate(table, (0, 1)).bootstrap == (low, high)
+
+
+def test_the_bootstrap_allows_for_seeds_and_for_texts() -> None:
+    same = np.tile((np.arange(100) % 2).astype(float), (8, 1))
+    by_seed = np.repeat(np.array([0.0, 1.0] * 4)[:, None], 100, axis=1)
+    widths = [np.diff(bootstrap_interval(table))[0] for table in (same, by_seed)]
+    assert widths[0] == pytest.approx(2 * 1.96 * 0.05, abs=0.03)  # a hundred texts
+    assert widths[1] == pytest.approx(2 * 1.96 * math.sqrt(0.25 / 8), abs=0.15)  # eight seeds

@@ -16,7 +16,7 @@ def law(labels: float) -> float:
     return 0.1 + 1.2 * labels**-0.5
 
 
-def share_right(share: float, texts: int = 10_000, seeds: int = 1) -> np.ndarray:
+def share_right(share: float, texts: int = 2000, seeds: int = 1) -> np.ndarray:
     """The first texts right, the others wrong, for every seed."""
     row = np.arange(texts) < round(share * texts)
     return np.tile(row, (seeds, 1))
@@ -118,7 +118,7 @@ def test_rising_is_isotonic_regression() -> None:
 
 
 def test_a_power_law_is_recovered() -> None:
-    curve = {labels: share_right(1 - law(labels), 20_000) for labels in LABELS}
+    curve = {labels: share_right(1 - law(labels), 10_000) for labels in LABELS}
     found = extrapolate(curve, 200)
     assert found is not None
     truth = law(800) - law(1000)
@@ -127,10 +127,20 @@ def test_a_power_law_is_recovered() -> None:
 
 
 def test_a_law_without_a_limit_is_recovered() -> None:
-    curve = {labels: share_right(1 - 1.5 * labels**-0.4, 20_000) for labels in LABELS}
+    curve = {labels: share_right(1 - 1.5 * labels**-0.4, 10_000) for labels in LABELS}
     found = extrapolate(curve, 800)
     assert found is not None
     assert found.gain == pytest.approx(1.5 * (800**-0.4 - 1600**-0.4), rel=0.05)
+
+
+def test_an_error_that_falls_too_fast_gets_the_fastest_law_without_a_limit() -> None:
+    errors = np.array([0.8, 0.2, 0.05])
+    curve = {count: share_right(1 - error) for count, error in zip(LABELS, errors, strict=False)}
+    shape = np.array([4.0, 2.0, 1.0])  # 1 / labels, as a share of the last
+    slope = errors @ shape / (shape @ shape)
+    found = extrapolate(curve, 200)
+    assert found is not None
+    assert found.gain == pytest.approx(slope * (1 - 200 / 400))
 
 
 def test_a_curve_that_is_flat_or_falls_promises_nothing() -> None:

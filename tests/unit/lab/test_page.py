@@ -128,7 +128,7 @@ def test_no_difference_is_said_to_be_none(document: LabDocument) -> None:
     changed = document.model_copy(update={"study": study.model_copy(update={"comparisons": same})})
     answers = lab_answers(changed, lab_words("en"))
     assert "No difference was shown" in answers[4]
-    assert "no difference was shown" in answers[5]
+    assert "no difference was shown on the same budget" in answers[5]
 
 
 def test_unclear_runs_claim_nothing(document: LabDocument) -> None:

@@ -21,7 +21,7 @@ TINY = LabSize(
     labels=16,
     valid=10,
     test=20,
-    seeds=2,
+    sample_seeds=2,
     sample_budget="4steps",
     epochs=1,
 )

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from greffe.data.tables import Example
 from greffe.errors import CorruptError, DataError, RecipeError
@@ -17,6 +19,7 @@ from greffe.linear import classifier as module
 from greffe.linear.choosing import Choice
 from greffe.linear.classifier import LinearClassifier, fit_linear, majority
 from greffe.linear.features import BaseReader
+from greffe.linear.tfidf import Tfidf
 from greffe.samples.toy import toy_reviews
 from greffe.seeding import rng
 
@@ -47,6 +50,21 @@ def test_a_base_that_knows_more_is_listened_to(reviews: Reviews, telling: BaseRe
     assert stacked.settings.accuracy > 0.97 and base_only.settings.accuracy > 0.97
     assert stacked.settings.base_weight > 1 and base_only.settings.base_weight is None
     assert (stacked.probabilities(reviews[0]).argmax(axis=1) == reviews[1]).mean() > 0.97
+
+
+def test_stacked_it_is_scikit_learns_model_of_all_columns(
+    reviews: Reviews, telling: BaseReader
+) -> None:
+    texts, truth = reviews
+    stacked = fit(reviews, base=telling)
+    chosen = stacked.settings
+    standard = StandardScaler().fit_transform(telling.features(texts))
+    terms, _ = Tfidf.fit(texts)
+    rows = np.hstack(
+        (terms.transform(texts).toarray(), chosen.base_weight * standard / np.sqrt(telling.columns))
+    )
+    usual = LogisticRegression(C=chosen.c, tol=1e-7, max_iter=10_000).fit(rows, truth)
+    np.testing.assert_allclose(stacked.probabilities(texts), usual.predict_proba(rows), atol=5e-3)
 
 
 def test_a_base_that_knows_nothing_is_hardly_listened_to(reviews: Reviews, telling: Any) -> None:

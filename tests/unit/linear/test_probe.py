@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
 from greffe.data.tables import Example
 from greffe.linear import probe
+from greffe.linear.classifier import LinearClassifier
 from greffe.linear.features import BaseReader
 from greffe.linear.probe import probe_accuracy
 from greffe.seeding import rng
@@ -46,12 +49,23 @@ def test_a_base_that_tells_the_words_apart_does_better_than_one_that_does_not(
     assert 0.3 < np.mean(blind) < 0.7
 
 
-def test_it_follows_from_the_seed(reader: BaseReader, examples: list[Example]) -> None:
-    examples = [
-        Example(e.text, LABELS[n % 2 if n % 5 else n % 3 // 2]) for n, e in enumerate(examples)
-    ]
-    assert score(reader, examples) == score(reader, examples)
-    assert score(reader, examples) != score(reader, examples, seed=1)
+def test_equal_seeds_give_equal_folds(
+    reader: BaseReader, examples: list[Example], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted: list[list[str]] = []
+    fit = LinearClassifier.fit
+
+    def note(texts: list[str], *arguments: Any, **options: Any) -> LinearClassifier:
+        fitted.append(texts)
+        return fit(texts, *arguments, **options)
+
+    monkeypatch.setattr(LinearClassifier, "fit", note)
+    first = score(reader, examples)
+    reader.causal = True  # another base, for all the probe knows
+    score(reader, examples)
+    assert fitted[:5] == fitted[5:] and len(first) == 5
+    score(reader, examples, seed=1)
+    assert all(one != other for one, other in zip(fitted[:5], fitted[10:], strict=True))
 
 
 def test_of_many_texts_a_sample_is_read(
