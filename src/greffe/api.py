@@ -15,7 +15,7 @@ from greffe.config import Recipe, TokenizerSpec
 from greffe.data.corpus import Corpus
 from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
-from greffe.errors import RecipeError
+from greffe.errors import InputError, RecipeError
 from greffe.evaluation.evaluate import evaluate_classifier, evaluate_predictions
 from greffe.evaluation.metrics import Evaluation
 from greffe.inference.fill import Filling
@@ -72,6 +72,11 @@ class Run(RunDirectory):
     ) -> Iterator[Prediction]:
         """The same, one after the other, for more texts than fit into memory."""
         if self.manifest().kind == "linear":
+            if long != "windows":
+                raise InputError(
+                    "A linear model reads all of a text: --long has no effect on it.",
+                    hint="leave it out",
+                )
             return predict_linear(self.linear, self.labels, texts)
         return predict_labels(
             self.model,
@@ -95,7 +100,8 @@ class Run(RunDirectory):
             notice("these are the very texts that the run was trained on: expect flattery")
         if self.manifest().kind == "linear":
             texts = (example.text for example in examples)
-            return evaluate_predictions(self.labels, examples, self.stream_predictions(texts))
+            said = self.stream_predictions(texts, long=long)
+            return evaluate_predictions(self.labels, examples, said)
         return evaluate_classifier(
             self.model,
             self.tokenizer,

@@ -17,16 +17,10 @@ if TYPE_CHECKING:
 
 def compare(
     base: Annotated[Path, typer.Argument(help="The run whose pretraining is in question.")],
-    data: Annotated[
-        Path, typer.Option("--data", help="Labelled texts: .tsv .csv .jsonl .parquet.")
-    ],
+    data: o.Data,
     out: o.Out,
-    valid: Annotated[
-        Path | None, typer.Option("--valid", help="Labelled texts that choose the best epoch.")
-    ] = None,
-    test: Annotated[
-        Path | None, typer.Option("--test", help="Labelled texts that nothing is chosen on.")
-    ] = None,
+    valid: o.ValidTable = None,
+    test: o.TestTable = None,
     arm: Annotated[
         list[str] | None,
         typer.Option("--arm", help="One more base to compare: name=RUN. Repeatable."),

@@ -114,9 +114,7 @@ def pretrain(
 
 
 def finetune(
-    data: Annotated[
-        Path, typer.Option("--data", help="Labelled texts: .tsv .csv .jsonl .parquet.")
-    ],
+    data: o.Data,
     out: o.Out,
     from_: Annotated[
         Path | None, typer.Option("--from", help="The run whose base is grafted.")
@@ -128,9 +126,7 @@ def finetune(
         Path | None, typer.Option(help="With --scratch: take this run's architecture.")
     ] = None,
     recipe: o.RecipeName = None,
-    valid: Annotated[
-        Path | None, typer.Option("--valid", help="Labelled texts to look at after each epoch.")
-    ] = None,
+    valid: o.ValidTable = None,
     budget: o.Budget = None,
     seed: o.Seed = None,
     changes: o.Set = None,
@@ -171,9 +167,7 @@ def finetune(
 
 
 def stack(
-    data: Annotated[
-        Path, typer.Option("--data", help="Labelled texts: .tsv .csv .jsonl .parquet.")
-    ],
+    data: o.Data,
     out: o.Out,
     from_: Annotated[
         Path | None, typer.Option("--from", help="The run whose base reads the texts too.")

@@ -50,6 +50,13 @@ class Language(StrEnum):
     fr = "fr"
 
 
+Data = Annotated[Path, typer.Option("--data", help="Labelled texts: .tsv .csv .jsonl .parquet.")]
+ValidTable = Annotated[
+    Path | None, typer.Option("--valid", help="Labelled texts that choose the best epoch.")
+]
+TestTable = Annotated[
+    Path | None, typer.Option("--test", help="Labelled texts that nothing is chosen on.")
+]
 Out = Annotated[Path, typer.Option("--out", help="Folder to write to.")]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Start anew where --out already holds a run.")

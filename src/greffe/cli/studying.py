@@ -24,15 +24,9 @@ _ALWAYS = (
 
 
 def doctor(
-    data: Annotated[
-        Path, typer.Option("--data", help="Labelled texts: .tsv .csv .jsonl .parquet.")
-    ],
-    valid: Annotated[
-        Path | None, typer.Option("--valid", help="Labelled texts that choose the best epoch.")
-    ] = None,
-    test: Annotated[
-        Path | None, typer.Option("--test", help="Labelled texts that nothing is chosen on.")
-    ] = None,
+    data: o.Data,
+    valid: o.ValidTable = None,
+    test: o.TestTable = None,
     corpus: Annotated[
         list[str] | None,
         typer.Option(
