@@ -43,9 +43,12 @@ def parameter_tables(arms: Sequence[ArmPlan], classes: int) -> dict[str, list[Pa
 
 def pictures_of(run: RunDirectory) -> list[Matrix]:
     """The square mask and the positional encoding of this very model."""
-    manifest = run.manifest()
-    causal = (manifest.direction or manifest.directions[0]) == "causal"
-    shown = pictures(run.recipe().model, causal, load_model(run).base.position)
+    manifest, spec = run.manifest(), run.recipe().model
+    directions = [manifest.direction] if manifest.direction else manifest.directions
+    position = load_model(run).base.position
+    mask, *others = (pictures(spec, direction == "causal", position) for direction in directions)
+    # A base that reads both ways has two masks and one set of positions.
+    shown = [mask[0], *(other[0] for other in others), *mask[1:]]
     return [Matrix(**asdict(picture)) for picture in shown]
 
 
