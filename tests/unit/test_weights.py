@@ -126,7 +126,7 @@ def test_the_report_cannot_be_misread() -> None:
     assert sentence == (
         f"taken over from runs/base: base ({tensors} tensors); "
         "new, still to be learnt: head classification (2 tensors); "
-        "left behind: head next_token (1 tensors), head masked_token (5 tensors)"
+        "left behind: head masked_token (5 tensors), head next_token (1 tensors)"
     )
     lines = report.describe("runs/base", show_tensors=True).splitlines()
     assert lines[0] == sentence

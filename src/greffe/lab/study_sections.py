@@ -184,14 +184,13 @@ def _table(name: str, arms: Sequence[Arm], names: dict[str, str], words: Words) 
     none = cell(words("number.none"), None)
     rows = []
     for arm in arms:
-        tokens, seconds = arm.cost.pretraining_tokens, arm.cost.pretraining_seconds
+        tokens = arm.cost.pretraining_tokens
         rows.append(
             [
                 cell(names[arm.name], arm.name),
                 percent_cell(words, arm.accuracy.mean),
                 interval_cell(words, arm.accuracy),
                 none if tokens is None else count_cell(words, tokens),
-                none if seconds is None else cell(words.duration(seconds), seconds),
             ]
         )
     columns = [
@@ -199,7 +198,6 @@ def _table(name: str, arms: Sequence[Arm], names: dict[str, str], words: Words) 
         number_column(words("column.accuracy"), "accuracy"),
         number_column(words("column.interval"), "low", "high"),
         number_column(words("lab.study.column_pretraining"), "pretraining_tokens"),
-        number_column(words("lab.study.column_time"), "pretraining_seconds"),
     ]
     return Table(name, words("lab.study.table"), columns, rows)
 

@@ -31,7 +31,7 @@ PREDICTIONS = "next_token"
 class TaskSize(Spec):
     """How much of each task is done."""
 
-    seeds: int = 5
+    seeds: int = 4
     mask_steps: int = 250
     order_steps: int = 120
     chain_steps: int = 250
