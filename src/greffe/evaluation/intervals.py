@@ -35,7 +35,7 @@ class Estimate(Spec):
     values: list[float]
     """One a seed."""
     bootstrap: tuple[float, float] | None = None
-    """The interval that resampling seeds and texts gives, where there are texts."""
+    """The interval that resampling seeds and texts gives, where it was asked for."""
 
 
 class CrossedError(NamedTuple):
@@ -98,8 +98,12 @@ def crossed_estimate(table: np.ndarray, bounds: Bounds = (-1, 1)) -> Estimate:
     values = table.mean(axis=1)
     reach = crossed_error(table, bounds).reach((1 + LEVEL) / 2)
     low, high = _wilson(float(table.mean()), reach, table.shape[1], bounds)
-    found = _estimate(values, low, high, bounds)
-    return found.model_copy(update={"bootstrap": bootstrap_interval(table)})
+    return _estimate(values, low, high, bounds)
+
+
+def with_bootstrap(estimate: Estimate, table: np.ndarray) -> Estimate:
+    """The same with the bootstrap's interval beside it."""
+    return estimate.model_copy(update={"bootstrap": bootstrap_interval(table)})
 
 
 def bootstrap_interval(table: np.ndarray, seed: int = 0) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from greffe.errors import DataError
-from greffe.evaluation.intervals import Estimate, crossed_estimate, seeds_estimate
+from greffe.evaluation.intervals import Estimate, crossed_estimate, seeds_estimate, with_bootstrap
 from greffe.evaluation.label_curves import equivalent_labels, extrapolate
 from greffe.evaluation.metrics import Evaluation, evaluate_probabilities, label_indices
 from greffe.evaluation.paired import SIGNIFICANCE, compare_right, holm, mcnemar
@@ -112,13 +112,14 @@ class Analysis:
         table = self.full[plan.name]
         scored = [self._evaluation(result) for result in table.results]
         has_repeated = not self.is_clean.all()
+        right = table.right[:, self.is_clean]
         first = table.results[0]
         return Arm(
             name=plan.name,
             kind=plan.kind,
             run=None if plan.run is None else str(plan.run.path),
             seeds=table.seeds,
-            accuracy=crossed_estimate(table.right[:, self.is_clean], bounds=FRACTIONS),
+            accuracy=with_bootstrap(crossed_estimate(right, bounds=FRACTIONS), right),
             accuracy_everywhere=crossed_estimate(table.right, bounds=FRACTIONS)
             if has_repeated
             else None,
@@ -161,18 +162,21 @@ class Analysis:
         """Every planned pair. The first is the one question asked beforehand; the others are
         corrected for how many they are."""
         pairs = planned_comparisons(self.arms)
-        results = [
-            compare_right(
-                self.full[first].right[:, self.is_clean], self.full[second].right[:, self.is_clean]
-            )
-            for first, second in pairs
+        tables = [
+            tuple(self.full[name].right[:, self.is_clean].astype(float) for name in pair)
+            for pair in pairs
+        ]
+        results = [compare_right(first, second) for first, second in tables]
+        differences = [
+            with_bootstrap(result.difference, first - second)
+            for result, (first, second) in zip(results, tables, strict=True)
         ]
         adjusted = [results[0].p, *holm([result.p for result in results[1:]])]
         return [
             Comparison(
                 first=first,
                 second=second,
-                difference=result.difference,
+                difference=difference,
                 p=result.p,
                 p_adjusted=p,
                 smallest_p=result.smallest_p,
@@ -183,7 +187,9 @@ class Analysis:
                 smallest_detectable=result.smallest_detectable,
                 is_shown=p < SIGNIFICANCE and _excludes_zero(result.difference),
             )
-            for (first, second), result, p in zip(pairs, results, adjusted, strict=True)
+            for (first, second), result, difference, p in zip(
+                pairs, results, differences, adjusted, strict=True
+            )
         ]
 
     # --- labels ---

@@ -12,6 +12,7 @@ from greffe.evaluation.intervals import (
     crossed_error,
     crossed_estimate,
     seeds_estimate,
+    with_bootstrap,
 )
 
 FRACTIONS = (0.0, 1.0)
@@ -181,7 +182,9 @@ def test_the_bootstrap_is_percentiles_of_resampled_means() -> None:
     spread = 1.96 * math.sqrt(0.75 * 0.25 / 400)
     assert low == pytest.approx(0.75 - spread, abs=0.006)
     assert high == pytest.approx(0.75 + spread, abs=0.006)
-    assert crossed_estimate(table, (0, 1)).bootstrap == (low, high)
+    estimate = crossed_estimate(table, (0, 1))
+    assert estimate.bootstrap is None
+    assert with_bootstrap(estimate, table) == estimate.model_copy(update={"bootstrap": (low, high)})
 
 
 def test_the_bootstrap_allows_for_seeds_and_for_texts() -> None:

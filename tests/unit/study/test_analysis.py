@@ -75,6 +75,8 @@ def test_an_arm_has_every_figure() -> None:
     assert arm.accuracy.mean == pytest.approx(0.85, abs=0.03)
     assert arm.accuracy.low < arm.accuracy.mean < arm.accuracy.high
     assert arm.accuracy_everywhere is None
+    assert arm.accuracy.bootstrap is not None
+    assert arm.accuracy.bootstrap[0] < arm.accuracy.mean < arm.accuracy.bootstrap[1]
     assert np.sum(arm.confusion) == pytest.approx(TEXTS)
     assert np.trace(arm.confusion) / TEXTS == pytest.approx(arm.accuracy.mean)
     assert [point.epoch for point in arm.epochs] == [1.0, 2.0]
@@ -117,6 +119,8 @@ def test_a_real_difference_is_shown_with_its_direction() -> None:
     assert (question.first, question.second) == ("pretrained", "scratch")
     assert question.is_shown
     assert question.difference.low > 0
+    assert question.difference.bootstrap is not None
+    assert question.difference.bootstrap[0] > 0
     assert question.p == question.p_adjusted == pytest.approx(2 / 2**8)
     assert question.mcnemar.only_first > question.mcnemar.only_second
     backwards = analysis_of(parts_of(), skill={**SKILL, "pretrained": 0.6, "scratch": 0.8})
