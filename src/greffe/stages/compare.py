@@ -103,20 +103,21 @@ def compare(
         results = _compute(study, trainer, cells, keep_runs=keep_runs)
         analysis = Analysis(parts, plans, results)
         kept = {arm.name: _best_cell(arm, results) for arm in plans}
-        document = StudyDocument(
-            name=study.path.resolve().name,
-            data=_summary(parts, sources),
-            arms=[analysis.arm(arm, _kept_path(study, kept[arm.name])) for arm in plans],
-            comparisons=analysis.comparisons(),
-            label_curves=analysis.label_curves(),
-            disagreements=find_disagreements(analysis, study, kept),
-            parameters=parameter_tables(plans, len(parts.labels)),
-            pictures=pictures_of(base),
-            samples=samples_of_arms(plans, parts.train),
-            proof=prove_transfer(plans, parts, results, seed=SPLIT_SEED),
-            findings=[*findings, *_one_class(analysis)],
-            repeat=_repeat(choices.of(plans[0], numbers[0]), numbers, parts, bases),
-        )
+        with Progress("compare: reading the results", 1) as progress, progress.part(1, ""):
+            document = StudyDocument(
+                name=study.path.resolve().name,
+                data=_summary(parts, sources),
+                arms=[analysis.arm(arm, _kept_path(study, kept[arm.name])) for arm in plans],
+                comparisons=analysis.comparisons(),
+                label_curves=analysis.label_curves(),
+                disagreements=find_disagreements(analysis, study, kept),
+                parameters=parameter_tables(plans, len(parts.labels)),
+                pictures=pictures_of(base),
+                samples=samples_of_arms(plans, parts.train),
+                proof=prove_transfer(plans, parts, results, seed=SPLIT_SEED),
+                findings=[*findings, *_one_class(analysis)],
+                repeat=_repeat(choices.of(plans[0], numbers[0]), numbers, parts, bases),
+            )
         study.write_document(document)
         study.write_manifest(manifest.model_copy(update={"status": "finished"}))
     return study
