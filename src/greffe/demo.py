@@ -43,7 +43,7 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
     folder = Path(out)
     notice(
         "greffe demo: grow a base on made-up French reviews, graft a classifier onto it, and "
-        f"compare with the same from scratch on {LABELS} labels. About two minutes on two cores.\n"
+        f"compare with the same from scratch on {LABELS} labels. It takes some minutes.\n"
     )
     _write_samples(folder)
 
