@@ -27,7 +27,7 @@ from greffe.linear.classifier import LinearClassifier
 from greffe.linear.runs import load_linear, predict_linear
 from greffe.model.model import Model
 from greffe.progress import notice
-from greffe.run import RunDirectory
+from greffe.run import RunDirectory, open_base
 from greffe.stages import finetune as finetune_stage
 from greffe.stages import prepare as prepare_stage
 from greffe.stages import pretrain as pretrain_stage
@@ -290,9 +290,4 @@ def tokenizer_spec(kind: str, vocab: int) -> TokenizerSpec:
 
 
 def _opened(run: str | Path | RunDirectory | None) -> RunDirectory | None:
-    """A run whose base is wanted."""
-    if run is None:
-        return None
-    opened = run if isinstance(run, RunDirectory) else RunDirectory.open(run)
-    opened.require_base()
-    return opened
+    return None if run is None else open_base(run)

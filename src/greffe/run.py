@@ -98,6 +98,13 @@ def library_versions() -> dict[str, str]:
     }
 
 
+def open_base(run: str | Path | RunDirectory) -> RunDirectory:
+    """A run whose base is wanted, by its path or as it is."""
+    opened = run if isinstance(run, RunDirectory) else RunDirectory.open(run)
+    opened.require_base()
+    return opened
+
+
 class RunDirectory:
     """A run on disk: reads and writes its small files. Weights are checkpoint.py's work."""
 

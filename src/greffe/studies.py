@@ -15,7 +15,7 @@ from greffe.errors import InputError
 from greffe.report.build import HTML_FILE, write_runs_report, write_study_report
 from greffe.report.numbers import Language
 from greffe.report.verdict import Verdict, verdict
-from greffe.run import RunDirectory
+from greffe.run import RunDirectory, open_base
 from greffe.stages import compare as compare_stage
 from greffe.stages.labelled import Examples, load_examples
 from greffe.stages.run_documents import run_document
@@ -75,12 +75,12 @@ def compare(
     The same call goes on where an interrupted one stopped, and reuses what is already done.
     """
     study = compare_stage.compare(
-        _opened(base),
+        open_base(base),
         data,
         out,
         valid=valid,
         test=test,
-        arms={name: _opened(run) for name, run in (arms or {}).items()},
+        arms={name: open_base(run) for name, run in (arms or {}).items()},
         frozen=frozen,
         seeds=seeds,
         labels=labels,
@@ -138,12 +138,6 @@ def doctor(
         valid=None if valid is None else load_examples(valid, reading),
         test=None if test is None else load_examples(test, reading),
         corpus=corpus,
-        run=None if run is None else _opened(run),
+        run=None if run is None else open_base(run),
         options=reading,
     )
-
-
-def _opened(run: str | Path | RunDirectory) -> RunDirectory:
-    opened = run if isinstance(run, RunDirectory) else RunDirectory.open(run)
-    opened.require_base()
-    return opened

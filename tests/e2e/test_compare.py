@@ -14,10 +14,14 @@ import time
 import pytest
 
 import greffe
+from greffe.data.tables import read_examples
+from greffe.data.text import ReadOptions
 from greffe.errors import MismatchError
 from greffe.progress import quiet
 from greffe.samples.toy import toy_reviews
 from greffe.stages import cells
+from greffe.study.parts import part_data
+from greffe.study.plan import ArmPlan
 
 ONE_THREAD = ["train.threads=1"]
 SMALL = ("--seeds", "2", "--budget", "1epochs", "--set", "train.threads=1")
@@ -175,17 +179,39 @@ def test_a_base_that_was_not_loaded_ends_the_study(world, test_part, tmp_path, m
         return Transfer()
 
     monkeypatch.setattr(finetune, "transfer", forgotten)
-    with quiet(), pytest.raises(MismatchError, match="not in the model at its first step"):
-        greffe.compare(
-            world.base,
-            data=world.train,
-            valid=world.valid,
-            test=test_part,
-            out=tmp_path / "study",
-            seeds=1,
-            budget="1epochs",
+    for _ in range(2):  # what was found wrong is not taken for done the next time
+        with quiet(), pytest.raises(MismatchError, match="not in the model at its first step"):
+            greffe.compare(
+                world.base,
+                data=world.train,
+                valid=world.valid,
+                test=test_part,
+                out=tmp_path / "study",
+                seeds=1,
+                budget="1epochs",
+                changes=ONE_THREAD,
+            )
+
+
+def test_a_scratch_arm_that_reads_another_way_is_another_cell(world, test_part, tmp_path):
+    with quiet():
+        causal = greffe.pretrain(
+            world.corpus,
+            tmp_path / "causal",
+            recipe="tiny",
+            objective="causal",
+            budget="2steps",
             changes=ONE_THREAD,
         )
+    examples = list(read_examples(test_part, ReadOptions()))
+    parts = part_data(examples, None, None, seed=0)
+    choices = cells.Choices(None, None, ())
+    keys = set()
+    for run in (greffe.load(world.base), causal):
+        arm = ArmPlan("scratch", "scratch", run)
+        trainer = cells.Trainer(parts, choices, {run.path: "hash"})
+        keys.add(trainer.key(cells.Cell(arm, parts.labelled, 1, is_full=True)))
+    assert len(keys) == 2
 
 
 def test_the_command_prints_tables_and_the_verdict(command, world, test_part, tmp_path):

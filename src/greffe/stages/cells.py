@@ -36,7 +36,7 @@ from greffe.study.directory import CellResult, EpochLook, Move
 from greffe.study.parts import Parts, labelled_subset
 from greffe.study.plan import PRETRAINED, SCRATCH, ArmPlan, Cell
 
-FORMAT = 1
+FORMAT = 2
 FROZEN = ("train.freeze=base", "train.lr=0.01")
 """A head alone is a small convex problem: it takes a rate that would ruin a base."""
 DIGITS = 7  # of a probability: more would only fill the disk
@@ -75,12 +75,14 @@ class Trainer:
         train, valid = labelled_subset(self.parts, cell.labels, cell.seed)
         arm = cell.arm
         recipe = None if arm.is_linear else self.choices.of(arm, cell.seed).to_toml()
-        shape = None if arm.run is None else arm.run.manifest().lineage.tokenizer
+        known = None if arm.run is None else arm.run.manifest()
         inputs = [
             FORMAT,
             arm.kind,
             None if arm.run is None or arm.kind == "scratch" else self.bases[arm.run.path],
-            shape,
+            None if known is None else known.lineage.tokenizer,
+            # A scratch arm takes none of the weights, but reads the way its model did.
+            None if known is None else known.directions,
             recipe,
             data_hash(train),
             data_hash(valid),

@@ -144,9 +144,7 @@ def _compute(
         with Progress("compare", sum(cell.weight for cell in todo)) as progress:
             for number, cell in enumerate(todo, 1):
                 with progress.part(cell.weight, f"{number}/{len(todo)} {_label(cell)}"):
-                    results[cell] = _one(study, trainer, cell, keys[cell])
-                if cell.arm.run is not None and not cell.arm.is_linear:
-                    check_transfer(cell, results[cell], hashes[cell.arm.run.path])
+                    results[cell] = _one(study, trainer, cell, keys[cell], hashes)
                 if not keep_runs:
                     _drop_losers(study, cell.arm, results)
     except (InterruptedRunError, KeyboardInterrupt):
@@ -158,7 +156,10 @@ def _compute(
     return {cell: results[cell] for cell in cells}
 
 
-def _one(study: StudyDirectory, trainer: Trainer, cell: Cell, key: str) -> CellResult:
+def _one(
+    study: StudyDirectory, trainer: Trainer, cell: Cell, key: str, bases: Mapping[Path, str]
+) -> CellResult:
+    """Compute a cell and keep its result, unless the pretraining was not where it should be."""
     folder = study.run_path(cell.name)
     known = study.cell(cell.name)
     is_same = known is not None and known.key == key
@@ -166,6 +167,8 @@ def _one(study: StudyDirectory, trainer: Trainer, cell: Cell, key: str) -> CellR
         shutil.rmtree(folder, ignore_errors=True)
         study.write_cell(cell.name, CellFile(key=key))
     result = trainer.compute(cell, folder, resume=is_same and is_begun(folder))
+    if cell.arm.run is not None and not cell.arm.is_linear:
+        check_transfer(cell, result, bases[cell.arm.run.path])
     study.write_cell(cell.name, CellFile(key=key, result=result))
     return result
 

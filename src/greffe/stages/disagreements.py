@@ -36,7 +36,7 @@ def find_disagreements(
     better = [place for place in order[:EACH_WAY] if gain[place] > 0]
     worse = [place for place in order[::-1][:EACH_WAY] if gain[place] < 0]
     readers = {
-        arm: RunDirectory(study.run_path(cell.name))
+        arm: _Reader(RunDirectory(study.run_path(cell.name)))
         for arm, cell in kept.items()
         if arm in (PRETRAINED, SCRATCH) and cell and is_begun(study.run_path(cell.name))
     }
@@ -47,29 +47,37 @@ def find_disagreements(
         readings = []
         for arm, share in shares.items():
             predicted = int(share[place].argmax())
-            marked = _marked(readers.get(arm), example.text, labels[predicted])
+            reader = readers.get(arm)
             readings.append(
                 Reading(
                     arm=arm,
                     label=labels[predicted],
                     probability=float(share[place, predicted]),
-                    words=marked,
+                    words=reader.marked(example.text, labels[predicted]) if reader else [],
                 )
             )
         found.append(Disagreement(text=example.text, truth=example.label, readings=readings))
     return found
 
 
-def _marked(run: RunDirectory | None, text: str, label: str) -> list[Marked]:
-    if run is None:
-        return []
-    manifest = run.manifest()
-    weights = word_weights(
-        load_model(run),
-        load_tokenizer(run),
-        manifest.labels,
-        text,
-        causal=manifest.direction == "causal",
-        label=label,
-    )
-    return [Marked(text=piece, weight=round(weight, 4)) for piece, weight in weights]
+class _Reader:
+    """A kept run, loaded once for all texts."""
+
+    def __init__(self, run: RunDirectory) -> None:
+        self.model, self.tokenizer, self.manifest = (
+            load_model(run),
+            load_tokenizer(run),
+            run.manifest(),
+        )
+
+    def marked(self, text: str, label: str) -> list[Marked]:
+        """The words of a text with what they said for a label."""
+        weights = word_weights(
+            self.model,
+            self.tokenizer,
+            self.manifest.labels,
+            text,
+            causal=self.manifest.direction == "causal",
+            label=label,
+        )
+        return [Marked(text=piece, weight=round(weight, 4)) for piece, weight in weights]
