@@ -9,19 +9,20 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from greffe.checkpoint import load_tokenizer
 from greffe.config import Recipe
 from greffe.data.text import ReadOptions
-from greffe.errors import InputError
+from greffe.errors import InputError, RunError
 from greffe.report.build import HTML_FILE, write_runs_report, write_study_report
 from greffe.report.numbers import Language
 from greffe.report.verdict import Verdict, verdict
-from greffe.run import RunDirectory, open_base
+from greffe.run import RUN_FILE, RunDirectory, open_base
 from greffe.stages import compare as compare_stage
 from greffe.stages.labelled import Examples, load_examples
 from greffe.stages.run_documents import run_document
-from greffe.study.directory import StudyDirectory
-from greffe.study.doctor import examine_files
-from greffe.study.document import Finding, StudyDocument
+from greffe.study.directory import STUDY_FILE, StudyDirectory
+from greffe.study.doctor import examine
+from greffe.study.document import Finding, PartName, StudyDocument
 
 Runs = Mapping[str, str | Path | RunDirectory]
 
@@ -106,7 +107,7 @@ def report(
     several = [paths] if isinstance(paths, str | Path) else list(paths)
     studies = [path for path in several if StudyDirectory(path).is_study]
     if not studies:
-        runs = [RunDirectory.open(path) for path in several]
+        runs = [_run_to_show(path) for path in several]
         folder = Path(out) if out is not None else runs[0].path
         return write_runs_report([run_document(run) for run in runs], folder, language=language)
     if len(several) > 1:
@@ -133,11 +134,22 @@ def doctor(
 ) -> list[Finding]:
     """What is wrong with labelled data, before a model learns from it; the serious first."""
     reading = options or ReadOptions()
-    return examine_files(
-        load_examples(data, reading),
-        valid=None if valid is None else load_examples(valid, reading),
-        test=None if test is None else load_examples(test, reading),
+    given: dict[PartName, Examples | None] = {"train": data, "valid": valid, "test": test}
+    opened = None if run is None else open_base(run)
+    return examine(
+        {name: load_examples(part, reading) for name, part in given.items() if part is not None},
+        tokenizer=None if opened is None else load_tokenizer(opened),
+        context=None if opened is None else opened.recipe().model.context,
         corpus=corpus,
-        run=None if run is None else open_base(run),
         options=reading,
     )
+
+
+def _run_to_show(path: str | Path) -> RunDirectory:
+    if Path(path).is_dir() and not (Path(path) / RUN_FILE).exists():
+        raise RunError(
+            f"{path} is neither a study nor a run.",
+            expected=f"a folder with {STUDY_FILE}, as greffe compare writes it, or with {RUN_FILE}",
+            found="a folder without them",
+        )
+    return RunDirectory.open(path)

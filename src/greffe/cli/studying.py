@@ -48,9 +48,9 @@ def doctor(
     as_json: o.Json = False,
 ) -> None:
     """What is wrong with labelled data: leaks, contradictions, imbalance, overlap and more."""
-    from greffe.study.doctor import examine_files
+    from greffe import studies
 
-    findings = examine_files(
+    findings = studies.doctor(
         data,
         valid=valid,
         test=test,

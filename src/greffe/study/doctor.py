@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from greffe.data.tables import Example, read_examples
+from greffe.data.tables import Example
 from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
-from greffe.errors import DataError
-from greffe.run import RunDirectory
 from greffe.study.doctor_labels import (
     check_balance,
     check_classes,
     check_few,
     check_order,
-    one_class,
 )
 from greffe.study.doctor_texts import (
     check_copies,
@@ -29,8 +26,6 @@ from greffe.study.doctor_texts import (
     check_short,
 )
 from greffe.study.document import Finding, PartName
-
-__all__ = ["SEVERITIES", "examine", "examine_files", "one_class"]
 
 SEVERITIES = ("serious", "warning", "note")
 _ORDER: tuple[PartName, ...] = ("train", "valid", "test")
@@ -64,37 +59,3 @@ def examine(
     if corpus:
         findings += check_overlap(given[last], last, corpus, options or ReadOptions())
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
-
-
-def examine_files(
-    data: str | Path | Sequence[Example],
-    *,
-    valid: str | Path | Sequence[Example] | None = None,
-    test: str | Path | Sequence[Example] | None = None,
-    corpus: Sequence[str | Path] = (),
-    run: str | Path | RunDirectory | None = None,
-    options: ReadOptions | None = None,
-) -> list[Finding]:
-    """The same for tables; a run gives its tokenizer and its context."""
-    reading = options or ReadOptions()
-    sources: dict[PartName, str | Path | Sequence[Example] | None] = {
-        "train": data,
-        "valid": valid,
-        "test": test,
-    }
-    parts = {name: _load(source, reading) for name, source in sources.items() if source is not None}
-    tokenizer, context = None, None
-    if run is not None:
-        directory = run if isinstance(run, RunDirectory) else RunDirectory.open(run)
-        tokenizer = Tokenizer.load(directory.tokenizer_path)
-        context = directory.recipe().model.context
-    return examine(parts, tokenizer=tokenizer, context=context, corpus=corpus, options=reading)
-
-
-def _load(source: str | Path | Sequence[Example], options: ReadOptions) -> Sequence[Example]:
-    if not isinstance(source, str | Path):
-        return source
-    examples = list(read_examples(source, options))
-    if not examples:
-        raise DataError(f"{source} holds no example.")
-    return examples

@@ -8,9 +8,10 @@ from greffe.config import Recipe
 from greffe.data.tables import Example
 from greffe.errors import DataError, RunError
 from greffe.progress import quiet
-from greffe.run import RunDirectory
+from greffe.run import Manifest, RunDirectory, new_lineage
 from greffe.seeding import rng
-from greffe.study.doctor import examine, examine_files
+from greffe.studies import doctor
+from greffe.study.doctor import examine
 
 LABELS = ("négatif", "positif")
 
@@ -86,9 +87,9 @@ def test_files(parts, tmp_path):
         paths[name] = tmp_path / f"{name}.tsv"
         lines = [f"{example.label}\t{example.text}\n" for example in examples]
         paths[name].write_text("".join(lines), "utf-8")
-    assert examine_files(paths["train"], valid=paths["valid"], test=paths["test"]) == []
-    assert kinds(examine_files(paths["train"], test=paths["train"])) == ["leak"]
-    assert kinds(examine_files(parts["train"], test=parts["train"])) == ["leak"]
+    assert doctor(paths["train"], valid=paths["valid"], test=paths["test"]) == []
+    assert kinds(doctor(paths["train"], test=paths["train"])) == ["leak"]
+    assert kinds(doctor(parts["train"], test=parts["train"])) == ["leak"]
 
 
 def test_a_run_gives_tokenizer_and_context(parts, tmp_path, tiny_tokenizer):
@@ -97,8 +98,21 @@ def test_a_run_gives_tokenizer_and_context(parts, tmp_path, tiny_tokenizer):
     tiny_tokenizer.save(run.tokenizer_path)
     run.write_recipe(Recipe().with_changes(["model.context=32"]))
     with pytest.raises(RunError, match="is not a run"):
-        examine_files(parts["train"], run=run.path)
-    (found,) = examine_files(parts["train"], run=run)
+        doctor(parts["train"], run=run.path)
+    lineage = new_lineage(
+        threads=1, initial_base="0", tokenizer=tiny_tokenizer.fingerprint, data={}
+    )
+    run.write_manifest(
+        Manifest(
+            kind="language-model",
+            status="finished",
+            vocab=tiny_tokenizer.size,
+            heads={},
+            directions=["causal"],
+            lineage=lineage,
+        )
+    )
+    (found,) = doctor(parts["train"], run=run)
     assert (found.kind, found.detail["context"]) == ("long_texts", 32)
 
 
@@ -106,4 +120,4 @@ def test_a_table_without_rows_is_refused(tmp_path):
     empty = tmp_path / "a.csv"
     empty.write_text("text,label\n", "utf-8")
     with pytest.raises(DataError, match="holds no example"):
-        examine_files(empty)
+        doctor(empty)
