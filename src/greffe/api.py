@@ -128,7 +128,7 @@ class Run(RunDirectory):
 
 
 def load(path: str | Path) -> Run:
-    """The run in a folder."""
+    """The run in a folder, or a base that ships by its name, such as `greffe-fr`."""
     return Run.open(path)
 
 

@@ -1,6 +1,6 @@
 """Training state on disk, for resuming exactly, and the weights of runs. Atomic, never unpickles.
 
-weights.safetensors                     what a finished run holds
+weights.safetensors                     what a finished run holds, in single or half precision
 checkpoints/step-00001200/              all that is needed to go on from there
     weights.safetensors optimizer.safetensors state.json
 checkpoints/best-00000800.safetensors   the best weights so far
@@ -21,6 +21,7 @@ from greffe.config import Spec
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
 from greffe.model.model import Model, empty_model
+from greffe.output_folder import OutputFolder
 from greffe.progress import notice
 from greffe.run import RunDirectory
 from greffe.storage import disk_error, read_json, write_json
@@ -152,15 +153,19 @@ def _optimizer_tensors(model: Model, optimizer: torch.optim.Optimizer) -> dict[s
 
 
 def run_weights(run: RunDirectory) -> tuple[dict[str, Tensor], str]:
-    """Weights of a run and their file's hash; of an unfinished one, the best or last so far."""
+    """Weights of a run and their file's hash; of an unfinished one, the best or last so far.
+
+    Always in single precision, whatever the file holds: what is computed with them, and the hash
+    of the tensors that a comparison checks, does not depend on how they were kept.
+    """
     manifest = run.manifest()
     if manifest.status == "finished":
         assert manifest.weights is not None
-        return load_tensors(run.weights_path, manifest.weights), manifest.weights
+        return _widened(load_tensors(run.weights_path, manifest.weights)), manifest.weights
     folder = last_checkpoint(run.checkpoints_path)
     if folder is None:
         raise RunError(
-            f"{run.path} has no weights yet.",
+            f"{run.name} has no weights yet.",
             expected="a finished run, or one with a checkpoint",
             hint="the command that began it, with --resume, goes on",
         )
@@ -171,9 +176,55 @@ def run_weights(run: RunDirectory) -> tuple[dict[str, Tensor], str]:
     else:
         step, digest = state.step, state.files[WEIGHTS]
         path = folder / WEIGHTS
-    notice(f"{run.path} is not finished: using its weights of step {step}")
+    notice(f"{run.name} is not finished: using its weights of step {step}")
     assert digest is not None
-    return load_tensors(path, digest), digest
+    return _widened(load_tensors(path, digest)), digest
+
+
+def _widened(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The same values, half precision as single precision."""
+    narrow = (torch.float16, torch.bfloat16)
+    return {name: t.float() if t.dtype in narrow else t for name, t in tensors.items()}
+
+
+def write_half(run: RunDirectory, out: str | Path) -> RunDirectory:
+    """A finished run once more, in half precision and without traces of where it was made.
+
+    A run that is already in `out` is replaced; other files there stay. What is kept of the lineage:
+    hashes of data, tokenizer and weights, versions and date; what is not: the command and folders.
+    """
+    manifest = run.manifest()
+    if manifest.status != "finished" or manifest.kind == "linear":
+        raise RunError(
+            f"{run.name} cannot be written in half precision.",
+            expected="a finished language model or classifier",
+            found=f"a {manifest.kind} run, {manifest.status}",
+        )
+    weights = {name: _halved(name, tensor) for name, tensor in run_weights(run)[0].items()}
+    with OutputFolder(out, overwrite=True, sources=[run.path]) as folder:
+        made = RunDirectory(folder.path)
+        made.write_recipe(run.recipe())
+        load_tokenizer(run).save(made.tokenizer_path)
+        parent = manifest.lineage.parent and Path(manifest.lineage.parent).name
+        lineage = manifest.lineage.model_copy(update={"command": [], "parent": parent})
+        digest = save_tensors(made.weights_path, weights)
+        # The manifest comes last: it makes the folder a run.
+        made.write_manifest(manifest.model_copy(update={"lineage": lineage, "weights": digest}))
+    return made
+
+
+def _halved(name: str, tensor: Tensor) -> Tensor:
+    if not tensor.is_floating_point():
+        return tensor
+    half = tensor.half()
+    if half.isfinite().all():
+        return half
+    raise RunError(
+        f"{name} cannot be written in half precision.",
+        expected=f"values up to ±{torch.finfo(torch.float16).max:,.0f}",
+        found=f"{tensor.abs().max():,.4g}",
+        hint="weights that large are no good sign: look at the training's metrics",
+    )
 
 
 def load_model(run: RunDirectory) -> Model:
@@ -181,14 +232,14 @@ def load_model(run: RunDirectory) -> Model:
     manifest = run.manifest()
     model = empty_model(run.recipe().model, manifest.vocab, manifest.heads).to_empty(device="cpu")
     weights, _ = run_weights(run)
-    load_exact(model, weights, str(run.path))
+    load_exact(model, weights, run.name)
     return model.eval()
 
 
 def load_tokenizer(run: RunDirectory) -> Tokenizer:
     """The run's tokenizer, checked against the one its weights were made for."""
     tokenizer = Tokenizer.load(run.tokenizer_path)
-    check_tokenizer(run.manifest().lineage.tokenizer, tokenizer.fingerprint, str(run.path))
+    check_tokenizer(run.manifest().lineage.tokenizer, tokenizer.fingerprint, run.name)
     return tokenizer
 
 

@@ -187,6 +187,8 @@ class Classification(Spec):
     """How the base reads; auto: as it was pretrained, both ways if it knows both."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout before the classification layer."""
+    token_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of a text's tokens hidden behind <mask> while training, others in each epoch."""
 
 
 ObjectiveSpec = Annotated[
@@ -235,6 +237,8 @@ class TrainSpec(Spec):
     """First epoch the head alone, then one more block an epoch, from the top down."""
     layer_decay: float = Field(1.0, gt=0, le=1)
     """Learning rate of each layer as a share of the one above it (discriminative rates)."""
+    embedding_rate: float = Field(1.0, gt=0)
+    """Learning rate of the embedding as a multiple of what its layer would have."""
     nonfinite_limit: int = Field(10, ge=1)
     """So many steps with a non-finite loss in a row end the run."""
     threads: int = Field(0, ge=0)
@@ -273,6 +277,8 @@ class Recipe(Spec):
     """What this recipe is called."""
     seed: int = Field(0, ge=0)
     """Weights, order and corruption are functions of it."""
+    warm_start: Literal["none", "word_vectors"] = "none"
+    """How the embedding of a new base begins: at random, or as word vectors counted in its text."""
     tokenizer: TokenizerSpec = TokenizerSpec()
     model: ModelSpec = ModelSpec()
     objective: ObjectiveSpec = Masked()

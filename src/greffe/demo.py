@@ -1,33 +1,34 @@
-"""The demo: the whole flow on a small text that greffe makes itself. Interrupted, it goes on.
+"""The demo: what a shipped base is worth on shipped reviews. Interrupted, it goes on.
 
-Text → shards → a base that reads both ways → a continued sentence, a filled gap → a study of what
-the pretraining is worth, beside TF-IDF → predictions, a verdict and its report.
+The base and its parameters → a continued sentence → some more pretraining on unlabelled reviews →
+a study beside scratch and TF-IDF → predictions, a verdict and its report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TypedDict
 
-from greffe.api import load, prepare, pretrain
+from greffe.api import Run, load, pretrain
 from greffe.model.parameters import account
 from greffe.progress import notice
-from greffe.samples.toy import toy_documents, toy_reviews
-from greffe.storage import write_atomic
+from greffe.samples.reviews import reviews_folder
 from greffe.studies import Study, compare
 from greffe.study.document import Arm
 
-DOCUMENTS = 8_000
-LABELS = 60
-TEST_LABELS = 400
-SEEDS = 8
-BUDGET = "1500steps"
+BASE = "greffe-fr"
+SEEDS = 6  # the fewest with which a difference can be shown
+STEPS = 40
+EPOCHS = 3
+PROMPT = "Bonjour les"
+GAP = "Ce roman est vraiment <mask>."
 SENTENCES = (
-    "Bonjour les amis, voici un roman magnifique.",
-    "L'intrigue est insipide et la fin ridicule.",
-    "Je l'ai lu dans le train, ce récit fascine et amuse tout le monde.",
+    "Une merveille, je l'ai offert à toute la famille.",
+    "Des personnages creux, une fin bâclée : quel ennui.",
+    "Je craignais le pire, et pourtant impossible de le refermer avant la fin.",
 )
+BARS = "▁▂▃▄▅▆▇█"
+SHOWN = 32
 
 
 class Again(TypedDict, total=False):
@@ -41,74 +42,73 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
     """Run everything into the folder `out`, or what is left of it; returns the verdict in words."""
     again: Again = {"overwrite": True} if overwrite else {"resume": True}
     folder = Path(out)
+    reviews = reviews_folder()
     notice(
-        "greffe demo: grow a base on made-up French reviews, graft a classifier onto it, and "
-        f"compare with the same from scratch on {LABELS} labels. It takes some minutes.\n"
+        f"greffe demo, about two minutes: look at {BASE}, a small French language model; let it "
+        "read 300 book reviews;\nthen teach it, and the same network from scratch, 500 labelled "
+        f"reviews, {SEEDS} times each, and compare on 400 others.\n"
     )
-    _write_samples(folder)
 
-    _say("1. Text to shards")
-    corpus = prepare(folder / "corpus.txt", folder / "corpus", vocab=1_200, **again)
+    _say(f"1. The base: {BASE}")
+    _introduce(load(BASE))
 
-    _say("2. Pretraining: one set of weights, left to right and masked (objective: hybrid)")
+    _say("2. A little more pretraining, on 300 reviews without labels")
     base = pretrain(
-        corpus.path,
+        reviews / "unlabelled.txt",
         folder / "base",
-        recipe="tiny",
-        objective="hybrid",
-        budget=BUDGET,
-        changes=["model.width=96", "model.feed_forward=192", "train.batch=32"],
+        from_=BASE,
+        budget=f"{STEPS}steps",
+        changes=["train.batch=8", "train.lr=5e-4", "train.evaluate_every=25%"],
         **again,
     )
-    recipe, manifest = base.recipe(), base.manifest()
-    counted = account(recipe.model, manifest.vocab, manifest.heads).base
-    _say(f"The base has {counted.counted:,} parameters: {counted.formula}")
-    notice(f"   it continues: {base.generate('Bonjour les', tokens=24, seed=3)}")
-    gap = "Voici un roman vraiment <mask>."
-    words = ", ".join(f"{f.word} ({f.probability:.0%})" for f in base.fill(gap, top=5)[0])
-    notice(f"   it fills “{gap}”: {words}")
+    notice(f"   loss {_falling(base)}")
 
-    _say(f"3. Fine-tuning on {LABELS} labels, pretrained and from scratch, {SEEDS} seeds each")
+    _say(f"3. Fine-tuning on 500 labels, pretrained and from scratch, {SEEDS} seeds each")
     study = compare(
         base,
-        data=folder / "train.tsv",
-        valid=folder / "valid.tsv",
-        test=folder / "test.tsv",
+        data=reviews / "train.tsv",
+        valid=reviews / "valid.tsv",
+        test=reviews / "test.tsv",
         out=folder / "study",
         seeds=SEEDS,
-        budget="12epochs",
+        budget=f"{EPOCHS}epochs",
         overwrite=overwrite,
     )
     arms = {arm.name: arm for arm in study.found.arms}
     for arm in arms.values():
         notice(f"   {arm.name:<12} {arm.accuracy.mean:6.1%}{_curve(arm)}")
 
-    _say("4. Predictions for new sentences")
+    _say("4. Predictions for new sentences (1: liked it, 0: did not)")
     kept = arms["pretrained"].kept_run
     assert kept is not None
     predictions = load(study.path / kept).predict(SENTENCES)
     for text, prediction in zip(SENTENCES, predictions, strict=True):
-        notice(f"   {prediction.label:<8} {prediction.score:4.0%}  {text}")
-    return _verdict(study, folder)
+        notice(f"   {prediction.label}  {prediction.score:4.0%}  {text}")
+    return _verdict(study)
 
 
-def _write_samples(folder: Path) -> None:
-    """Unlabelled text and three labelled tables; what is already there stays as it is."""
-    folder.mkdir(parents=True, exist_ok=True)
-    tables = {
-        "train.tsv": (LABELS, 1),
-        "valid.tsv": (100, 2),
-        "test.tsv": (TEST_LABELS, 3),
-    }
-    _write_lines(folder / "corpus.txt", toy_documents(DOCUMENTS, seed=0))
-    for name, (count, seed) in tables.items():
-        lines = (f"{label}\t{text}" for label, text in toy_reviews(count, seed=seed))
-        _write_lines(folder / name, lines)
+def _introduce(base: Run) -> None:
+    """Its size, a continuation and a filled gap."""
+    manifest = base.manifest()
+    counted = account(base.recipe().model, manifest.vocab, manifest.heads).base
+    notice(f"   {counted.counted:,} parameters: {counted.formula}")
+    notice(f"   it continues: {base.generate(PROMPT, tokens=20, seed=1)}")
+    words = ", ".join(f"{f.word} ({f.probability:.0%})" for f in base.fill(GAP, top=5)[0])
+    notice(f"   it fills “{GAP}”: {words}")
 
 
-def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    if not path.exists():
-        write_atomic(path, "".join(f"{line}\n" for line in lines).encode())
+def _falling(run: Run) -> str:
+    """The training loss as a row of bars between its first and last figure."""
+    losses = [line["loss"] for line in run.metrics() if line["kind"] == "train"]
+    size = max(1, len(losses) // SHOWN)
+    means = [sum(part) / len(part) for part in _parts(losses, size)]
+    low, high = min(means), max(means)
+    bars = "".join(BARS[round((len(BARS) - 1) * (m - low) / max(high - low, 1e-9))] for m in means)
+    return f"{means[0]:.2f} {bars} {means[-1]:.2f}"
+
+
+def _parts(numbers: list[float], size: int) -> list[list[float]]:
+    return [numbers[start : start + size] for start in range(0, len(numbers), size)]
 
 
 def _say(text: str) -> None:
@@ -123,14 +123,13 @@ def _curve(arm: Arm) -> str:
     return "   validation " + " … ".join(f"{point.mean:.0%}" for point in shown)
 
 
-def _verdict(study: Study, folder: Path) -> str:
+def _verdict(study: Study) -> str:
     found = study.verdict_in("en")
     return (
         f"\n{found.headline}\n{' '.join(found.sentences[:2])}\n"
         f"The whole report: {study.report}\n\n"
         "The same with your own files:\n"
-        "  greffe pretrain my_texts.txt --objective hybrid --budget 20m --out runs/base\n"
+        f"  greffe pretrain my_texts.txt --from {BASE} --budget 20m --out runs/base\n"
         "  greffe compare runs/base --data my_labels.tsv --out runs/study\n"
-        "  greffe finetune --from runs/base --data my_labels.tsv --out runs/clf\n"
-        f"And look inside this one: greffe show {folder / 'base'}"
+        "  greffe finetune --from runs/base --data my_labels.tsv --out runs/clf"
     )

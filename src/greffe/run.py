@@ -12,13 +12,14 @@ corpus/               shards, if a raw text was prepared on the way
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import platform
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from importlib import metadata
+from importlib import metadata, resources
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -98,8 +99,37 @@ def library_versions() -> dict[str, str]:
     }
 
 
+# --- bases that ship ----------------------------------------------------------------------------
+
+
+def bases_folder() -> Path:
+    """Where the package keeps its bases: read from, never written to."""
+    return Path(str(resources.files("greffe") / "bases"))
+
+
+def shipped_bases() -> list[str]:
+    """Names of the bases that ship with the package: each is a run."""
+    return sorted(file.parent.name for file in bases_folder().glob(f"*/{RUN_FILE}"))
+
+
+def run_path(name_or_path: str | Path) -> Path:
+    """Where a run is: what exists under this path, else the shipped base of this name."""
+    path = Path(name_or_path)
+    is_name = path.name == str(path) and not path.exists()
+    return bases_folder() / path if is_name and path.name in shipped_bases() else path
+
+
+def or_a_shipped_base() -> str:
+    """`, or greffe-fr, part of the package`: ends a message about what may be given."""
+    names = ", ".join(shipped_bases())
+    return f", or {names}, part of the package" if names else ""
+
+
+# --- runs ---------------------------------------------------------------------------------------
+
+
 def open_base(run: str | Path | RunDirectory) -> RunDirectory:
-    """A run whose base is wanted, by its path or as it is."""
+    """A run whose base is wanted, by its path, its name or as it is."""
     opened = run if isinstance(run, RunDirectory) else RunDirectory.open(run)
     opened.require_base()
     return opened
@@ -113,14 +143,15 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """The run at `path`, or an error that says what is there instead."""
-        run = cls(path)
+        """The run at `path`, or the shipped base of this name; else an error: what is there?"""
+        run = cls(run_path(path))
         if not run.path.exists():
+            close = difflib.get_close_matches(str(path), shipped_bases(), n=1)
             raise RunError(
                 f"There is no run at {path}.",
-                expected="a folder that greffe pretrain or finetune wrote",
+                expected=f"a folder that greffe pretrain or finetune wrote{or_a_shipped_base()}",
                 found="nothing",
-                hint="check the spelling of the path",
+                hint=f"did you mean {close[0]}?" if close else "check the spelling of the path",
             )
         if not (run.path / RUN_FILE).exists():
             corpus = (run.path / "corpus.json").exists()
@@ -134,7 +165,17 @@ class RunDirectory:
         return run
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.path)!r})"
+        return f"{type(self).__name__}({self.name!r})"
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is a part of the package, where nothing is ever written."""
+        return self.path.resolve().parent == bases_folder().resolve()
+
+    @property
+    def name(self) -> str:
+        """What it is called where it is shown or recorded: its path, or the name it ships under."""
+        return self.path.resolve().name if self.is_shipped else str(self.path)
 
     @property
     def weights_path(self) -> Path:
@@ -156,7 +197,7 @@ class RunDirectory:
         if self.manifest().lineage.initial_base:
             return
         raise RunError(
-            f"{self.path} is TF-IDF alone: it has no base.",
+            f"{self.name} is TF-IDF alone: it has no base.",
             expected="a run that greffe pretrain or finetune wrote",
             hint="greffe predict and greffe evaluate can use it",
         )

@@ -108,6 +108,12 @@ def report(
     studies = [path for path in several if StudyDirectory(path).is_study]
     if not studies:
         runs = [_run_to_show(path) for path in several]
+        if out is None and runs[0].is_shipped:
+            raise InputError(
+                f"{runs[0].name} is part of the package, where no report is written.",
+                expected="a folder for it",
+                hint="--out FOLDER",
+            )
         folder = Path(out) if out is not None else runs[0].path
         return write_runs_report([run_document(run) for run in runs], folder, language=language)
     if len(several) > 1:

@@ -1,6 +1,6 @@
 """World: torchrun's environment as one value. Knows no model; with one process it does nothing.
 
-Everything that must agree between processes goes through `sum`: counts, gradients, stop flags.
+Everything that must agree between processes goes through here: counts, gradients, stop flags.
 """
 
 from __future__ import annotations
@@ -80,6 +80,11 @@ class World:
         parts = torch.split(flat, [gradient.numel() for gradient in gradients])
         for gradient, part in zip(gradients, parts, strict=True):
             gradient.copy_(part.view_as(gradient))
+
+    def copy_from_main(self, tensor: torch.Tensor) -> None:
+        """Give every process what the main process holds, in place."""
+        if self.size > 1:
+            dist.broadcast(tensor, src=0)
 
     def barrier(self) -> None:
         """Wait until every process is here."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from greffe.checkpoint import (
     OPTIMIZER,
@@ -27,12 +28,14 @@ from greffe.checkpoint import (
     run_weights,
     save_best,
     save_checkpoint,
+    write_half,
 )
 from greffe.config import HeadSpec, MaskedTokenHead, ModelSpec, Recipe, TrainSpec
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
 from greffe.model.model import Model, build_model
 from greffe.run import Manifest, RunDirectory, new_lineage
+from greffe.storage import file_hash
 from greffe.training.optim import build_optimizer
 from greffe.weights import load_tensors, save_tensors
 
@@ -341,3 +344,113 @@ def test_a_foreign_tokenizer_is_refused(run: RunDirectory, tiny_tokenizer: Token
     assert "f" * 12 in str(caught.value)
     assert tiny_tokenizer.fingerprint[:12] in str(caught.value)
     check_tokenizer("a", "a", "here")
+
+
+# --- half precision -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def grown(run: RunDirectory) -> RunDirectory:
+    """The run, finished, with a lineage that says where it was made."""
+    lineage = run.manifest().lineage.model_copy(
+        update={
+            "command": ["greffe", "pretrain", "/home/me/text.txt"],
+            "parent": "/home/me/runs/older",
+            "parent_weights": "a" * 64,
+            "initial_base": "b" * 64,
+            "data": {"corpus": "c" * 64},
+        }
+    )
+    finish(run, make(seed=4)[0], lineage=lineage, result={"steps": 7, "tokens": 99})
+    return run
+
+
+def logits(run: RunDirectory) -> Tensor:
+    ids = torch.arange(24).reshape(2, 12) + 5
+    with torch.no_grad():
+        scores: Tensor = load_model(run)(ids, "masked_token", causal=False)
+    return scores
+
+
+def test_half_precision_is_half_as_large_and_says_the_same(
+    grown: RunDirectory, tmp_path: Path
+) -> None:
+    made = write_half(grown, tmp_path / "half")
+    kept = load_tensors(made.weights_path, made.manifest().weights)
+    assert {tensor.dtype for tensor in kept.values()} == {torch.float16}
+    assert made.weights_path.stat().st_size < 0.6 * grown.weights_path.stat().st_size
+    weights, digest = run_weights(made)
+    assert {tensor.dtype for tensor in weights.values()} == {torch.float32}
+    assert digest == made.manifest().weights == file_hash(made.weights_path)
+    difference = (logits(made) - logits(grown)).abs().max()
+    assert 0 < difference < 1e-2 < logits(grown).abs().max()
+    assert load_tokenizer(made).fingerprint == load_tokenizer(grown).fingerprint
+    assert made.recipe() == grown.recipe()
+
+
+def test_its_lineage_keeps_what_it_is_and_not_where_it_was_made(
+    grown: RunDirectory, tmp_path: Path
+) -> None:
+    made = write_half(grown, tmp_path / "half")
+    assert names(made.path) == ["recipe.toml", "run.json", "tokenizer.json", "weights.safetensors"]
+    before, after = grown.manifest(), made.manifest()
+    assert after.lineage == before.lineage.model_copy(update={"command": [], "parent": "older"})
+    assert after == before.model_copy(update={"lineage": after.lineage, "weights": after.weights})
+    for name in ("run.json", "recipe.toml"):
+        text = (made.path / name).read_text("utf-8")
+        assert "/home/me" not in text and str(tmp_path) not in text
+
+
+def test_half_precision_with_a_flipped_bit_is_refused(grown: RunDirectory, tmp_path: Path) -> None:
+    made = write_half(grown, tmp_path / "half")
+    data = bytearray(made.weights_path.read_bytes())
+    data[-1] ^= 1
+    made.weights_path.write_bytes(data)
+    with pytest.raises(CorruptError, match="damaged or was replaced"):
+        load_model(made)
+
+
+@pytest.mark.parametrize("value", [70_000.0, float("nan")])
+def test_what_half_precision_cannot_hold_is_an_error(
+    grown: RunDirectory, tmp_path: Path, value: float
+) -> None:
+    model, _ = make(seed=4)
+    with torch.no_grad():
+        model.base.embedding.weight[3, 2] = value
+    finish(grown, model)
+    with pytest.raises(RunError, match=r"base\.embedding\.weight") as caught:
+        write_half(grown, tmp_path / "half")
+    assert "65,504" in str(caught.value)
+    assert not (tmp_path / "half").exists()
+
+
+def test_writing_again_replaces_the_run_and_keeps_its_card(
+    grown: RunDirectory, tmp_path: Path
+) -> None:
+    made = write_half(grown, tmp_path / "half")
+    (made.path / "README.md").write_text("card")
+    model, _ = make(seed=5)
+    finish(grown, model)
+    write_half(grown, made.path)
+    expected = model.base.embedding.weight.half().float()
+    assert torch.equal(run_weights(made)[0]["base.embedding.weight"], expected)
+    assert (made.path / "README.md").read_text() == "card"
+    with pytest.raises(RunError, match="which this command reads"):
+        write_half(grown, grown.path)
+
+
+def test_only_a_finished_model_is_written(run: RunDirectory, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="cannot be written in half precision") as caught:
+        write_half(run, tmp_path / "half")
+    assert "training" in str(caught.value)
+    assert not (tmp_path / "half").exists()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_narrow_weights_of_an_unfinished_run_are_widened_too(
+    run: RunDirectory, dtype: torch.dtype
+) -> None:
+    model, optimizer = make(seed=1)
+    save_checkpoint(run.checkpoints_path, model.to(dtype), optimizer, TrainingState(step=8))
+    weights, _ = run_weights(run)
+    assert {tensor.dtype for tensor in weights.values()} == {torch.float32}

@@ -25,7 +25,7 @@ def refused(*changes: str) -> RecipeError:
 
 
 def test_the_shipped_recipes_are_these() -> None:
-    assert builtin_recipes() == ["lab", "small", "tiny"]
+    assert builtin_recipes() == ["greffe-fr", "lab", "small", "tiny"]
 
 
 @pytest.mark.parametrize("name", builtin_recipes())
@@ -52,6 +52,18 @@ def test_the_lab_is_the_lab() -> None:
     assert (model.norm, model.position.kind, model.scale_embedding) == ("post", "sinusoidal", True)
     assert (model.dropout, model.tied, lab.tokenizer.vocab) == (0.0, False, 50_001)
     assert (lab.objective.kind, lab.classification.pooler) == ("causal", "last")
+
+
+def test_a_warm_start_is_a_choice_and_recipes_older_than_it_have_none(tmp_path: Path) -> None:
+    tree = load_recipe("tiny").model_dump(mode="json")
+    del tree["warm_start"]
+    assert recipe_from_dict(tree, "an old one").warm_start == "none"
+    assert load_recipe("tiny").warm_start == load_recipe("lab").warm_start == "none"
+    assert load_recipe("small").warm_start == "word_vectors"
+    path = tmp_path / "mine.toml"
+    path.write_text('warm_start = "word_vectors"\n[train]\nbudget = "3steps"\n', "utf-8")
+    changed = load_recipe("tiny").with_changes(["warm_start=word_vectors"])
+    assert changed.warm_start == load_recipe(path).warm_start == "word_vectors"
 
 
 def test_a_recipe_is_frozen() -> None:
@@ -102,7 +114,7 @@ def test_a_file_that_is_not_utf8_says_so(tmp_path: Path) -> None:
     ("change", "key", "meant"),
     [
         ("trian.lr=1", "trian", "train"),
-        ("train.learning_rat=1", "train.learning_rat", None),
+        ("train.nothing_like_it=1", "train.nothing_like_it", None),
         ("model.width_=64", "model.width_", "model.width"),
         ("objective.rato=0.2", "objective.rato", "objective.ratio"),
         ("model.position.bass=3", "model.position.bass", "model.position.base"),
@@ -136,6 +148,7 @@ def test_a_key_of_another_kind_is_unknown() -> None:
         ("train.lr=nan", "train.lr", "nan"),
         ("train.lr=fast", "train.lr", "'fast'"),
         ("seed=-1", "seed", "-1"),
+        ("warm_start=glove", "warm_start", "'glove'"),
         ("tokenizer.vocab=0", "tokenizer.vocab", "0"),
         ("model.norm='both'", "model.norm", "'both'"),
         ("model.position.base=0.5", "model.position.base", "0.5"),

@@ -6,20 +6,33 @@ import contextlib
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import greffe
+from greffe import run as run_module
 from greffe.config import NextTokenHead, Recipe
 from greffe.errors import CorruptError, RunBusyError, RunError, RunExistsError
 from greffe.output_folder import LOCK_FILE, UNFINISHED_FILE, OutputFolder
-from greffe.run import METRICS_FILE, RECIPE_FILE, RUN_FILE, Manifest, RunDirectory, new_lineage
+from greffe.run import (
+    METRICS_FILE,
+    RECIPE_FILE,
+    RUN_FILE,
+    Manifest,
+    RunDirectory,
+    bases_folder,
+    new_lineage,
+    open_base,
+    run_path,
+    shipped_bases,
+)
 from greffe.storage import disk_error, file_hash, read_json, write_atomic, write_json
 
 SOURCE = Path(greffe.__file__).parents[1]
@@ -316,6 +329,86 @@ def test_a_run_without_its_recipe(run: RunDirectory) -> None:
     (run.path / RECIPE_FILE).unlink()
     with pytest.raises(CorruptError, match="missing"):
         run.recipe()
+
+
+# --- bases that ship ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shipped(run: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
+    """A run that ships as `greffe-xx`, and an empty working directory."""
+    bases = tmp_path / "package" / "bases"
+    bases.mkdir(parents=True)
+    run.path.rename(bases / "greffe-xx")
+    (bases / "notes").mkdir()
+    monkeypatch.setattr(run_module, "bases_folder", lambda: bases)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return RunDirectory(bases / "greffe-xx")
+
+
+def test_what_ships_are_runs() -> None:
+    """Whatever the package holds can be opened by its name."""
+    assert shipped_bases() == sorted(path.name for path in bases_folder().glob("*"))
+    for name in shipped_bases():
+        assert RunDirectory.open(name).manifest().status == "finished"
+
+
+def test_a_package_without_bases_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "bases_folder", lambda: tmp_path / "none")
+    assert shipped_bases() == []
+    with pytest.raises(RunError, match="no run at greffe-xx") as caught:
+        RunDirectory.open("greffe-xx")
+    assert caught.value.expected == "a folder that greffe pretrain or finetune wrote"
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_shipped_base_is_opened_by_its_name(
+    shipped: RunDirectory, kind: Callable[[str], str | Path]
+) -> None:
+    assert shipped_bases() == ["greffe-xx"]
+    found = RunDirectory.open(kind("greffe-xx"))
+    assert found.path == shipped.path == run_path("greffe-xx")
+    assert found.is_shipped and found.name == "greffe-xx"
+    assert repr(found) == "RunDirectory('greffe-xx')"
+    assert open_base("greffe-xx").name == "greffe-xx"
+
+
+def test_its_path_gives_it_the_same_name(
+    shipped: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shipped.path.parent)
+    assert RunDirectory.open("greffe-xx").name == "greffe-xx"
+    assert RunDirectory.open(shipped.path).is_shipped
+
+
+def test_what_is_in_the_working_directory_wins(shipped: RunDirectory) -> None:
+    shutil.copytree(shipped.path, "greffe-xx")
+    found = RunDirectory.open("greffe-xx")
+    assert found.path == Path("greffe-xx") and not found.is_shipped
+    shutil.rmtree("greffe-xx")
+    Path("greffe-xx").mkdir()
+    with pytest.raises(RunError, match="is not a run"):
+        RunDirectory.open("greffe-xx")
+
+
+@pytest.mark.parametrize("path", ["runs/greffe-xx", "./runs/../greffe-xx", "notes", "", "."])
+def test_only_a_bare_name_is_one(shipped: RunDirectory, path: str) -> None:
+    assert run_path(path) == Path(path)
+
+
+def test_an_unknown_name_is_told_which_there_are(shipped: RunDirectory) -> None:
+    with pytest.raises(RunError, match="no run at gref-xx") as caught:
+        RunDirectory.open("gref-xx")
+    assert "greffe-xx, part of the package" in str(caught.value)
+    assert caught.value.hint == "did you mean greffe-xx?"
+    with pytest.raises(RunError) as caught:
+        RunDirectory.open("runs/base")
+    assert caught.value.hint == "check the spelling of the path"
+
+
+def test_an_ordinary_run_is_called_by_its_path(run: RunDirectory) -> None:
+    assert not run.is_shipped and run.name == str(run.path)
 
 
 # --- metrics ------------------------------------------------------------------------------------

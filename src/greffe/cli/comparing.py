@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def compare(
-    base: Annotated[Path, typer.Argument(help="The run whose pretraining is in question.")],
+    base: Annotated[
+        Path, typer.Argument(help="The run whose pretraining is in question, or greffe-fr.")
+    ],
     data: o.Data,
     out: o.Out,
     valid: o.ValidTable = None,
@@ -80,7 +82,8 @@ def compare(
 def report(
     paths: Annotated[list[Path], typer.Argument(help="A study, or one run or more.")],
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder to write to; the study's own if not given.")
+        Path | None,
+        typer.Option("--out", help="Folder to write to; the study's or run's own if not given."),
     ] = None,
     language: o.LanguageName = o.Language.en,
 ) -> None:

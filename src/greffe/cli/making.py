@@ -71,7 +71,7 @@ def pretrain(
     ] = None,
     budget: o.Budget = None,
     from_: Annotated[
-        Path | None, typer.Option("--from", help="Go on from this run's weights.")
+        Path | None, typer.Option("--from", help="Go on from this run's weights, or greffe-fr's.")
     ] = None,
     seed: o.Seed = None,
     changes: o.Set = None,
@@ -117,13 +117,13 @@ def finetune(
     data: o.Data,
     out: o.Out,
     from_: Annotated[
-        Path | None, typer.Option("--from", help="The run whose base is grafted.")
+        Path | None, typer.Option("--from", help="The run whose base is grafted, or greffe-fr.")
     ] = None,
     scratch: Annotated[
         bool, typer.Option("--scratch", help="Fresh weights, to compare with.")
     ] = False,
     like: Annotated[
-        Path | None, typer.Option(help="With --scratch: take this run's architecture.")
+        Path | None, typer.Option(help="With --scratch: this run's architecture, or greffe-fr's.")
     ] = None,
     recipe: o.RecipeName = None,
     valid: o.ValidTable = None,
@@ -170,7 +170,8 @@ def stack(
     data: o.Data,
     out: o.Out,
     from_: Annotated[
-        Path | None, typer.Option("--from", help="The run whose base reads the texts too.")
+        Path | None,
+        typer.Option("--from", help="The run whose base reads the texts too, or greffe-fr."),
     ] = None,
     tfidf: Annotated[
         bool, typer.Option("--tfidf/--no-tfidf", help="Words 1-2 and characters 2-5.")

@@ -83,7 +83,8 @@ LabelColumn = Annotated[str | None, typer.Option(help="Column that holds the lab
 TokenizerPath = Annotated[
     Path | None,
     typer.Option(
-        "--tokenizer", help="Use this one: a run or corpus, tokenizer.json, SentencePiece .model."
+        "--tokenizer",
+        help="Of a run, a corpus or greffe-fr; a tokenizer.json or SentencePiece .model.",
     ),
 ]
 Dictionary = Annotated[

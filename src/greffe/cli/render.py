@@ -64,7 +64,8 @@ def run_tables(path: str, manifest: Manifest) -> list[Table]:
         table.add_row("reads", "TF-IDF of words and characters")
     for name, digest in lineage.data.items():
         table.add_row(f"data: {name}", digest[:12])
-    table.add_row("command", " ".join(lineage.command))
+    if lineage.command:
+        table.add_row("command", " ".join(lineage.command))
     table.add_row("made", f"{lineage.created}, {lineage.threads} threads")
     for name, value in manifest.result.items():
         shown = f"{value:,.4f}" if isinstance(value, float) else f"{value}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from greffe.cli import options as o
-from greffe.errors import InputError
+from greffe.errors import InputError, RecipeError
 from greffe.progress import notice
 
 if TYPE_CHECKING:
@@ -21,7 +21,10 @@ DRAWINGS = ("mask", "positions")
 
 def show(
     target: Annotated[
-        str, typer.Argument(metavar="RUN|RECIPE|mask|positions", help="What to show.")
+        str,
+        typer.Argument(
+            metavar="RUN|RECIPE|mask|positions", help="What to show: greffe-fr, runs/base, small."
+        ),
     ],
     of: Annotated[
         str, typer.Argument(metavar="[RUN|RECIPE]", help="With mask and positions: of what.")
@@ -65,9 +68,9 @@ def show(
 
 def _is_base_less(name: str) -> bool:
     """Whether it is a run without a base: TF-IDF alone."""
-    from greffe.run import RunDirectory
+    from greffe.run import RunDirectory, run_path
 
-    return Path(name).is_dir() and not RunDirectory.open(name).manifest().lineage.initial_base
+    return run_path(name).is_dir() and not RunDirectory.open(name).manifest().lineage.initial_base
 
 
 def _show_alone(name: str, as_json: bool) -> None:
@@ -84,15 +87,24 @@ def _show_alone(name: str, as_json: bool) -> None:
 
 
 def _recipe_of(name: str) -> tuple[Recipe, RunDirectory | None]:
-    """The recipe that a run was made with, or a recipe by name or path."""
+    """The recipe that a run or a shipped base was made with, or a recipe by name or path."""
     from greffe.recipe_files import load_recipe
-    from greffe.run import RunDirectory
+    from greffe.run import open_base, or_a_shipped_base, run_path
 
-    if Path(name).is_dir():
-        run = RunDirectory.open(name)
-        run.require_base()
+    if run_path(name).is_dir():
+        run = open_base(name)
         return run.recipe(), run
-    return load_recipe(name), None
+    try:
+        return load_recipe(name), None
+    except RecipeError as error:
+        if Path(name).is_file():  # it is there, and something is wrong with it
+            raise
+        raise RecipeError(
+            f"There is no run and no recipe {name!r}.",
+            expected=f"a run, {error.expected}{or_a_shipped_base()}",
+            found=error.found,
+            hint=error.hint,
+        ) from None
 
 
 def _draw(kind: str, recipe: Recipe, run: RunDirectory | None, out: Path | None, size: int) -> None:

@@ -36,7 +36,10 @@ def doctor(
     ] = None,
     from_: Annotated[
         Path | None,
-        typer.Option("--from", help="A run: its context and vocabulary, for length and letters."),
+        typer.Option(
+            "--from",
+            help="A run, or greffe-fr: its context and vocabulary, for length and letters.",
+        ),
     ] = None,
     documents: o.Documents = o.DocumentUnit.line,
     encoding: o.Encoding = "utf-8",

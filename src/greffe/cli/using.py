@@ -17,7 +17,7 @@ from greffe.cli import options as o
 if TYPE_CHECKING:
     from greffe.inference.predict import Prediction
 
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or greffe-fr.")]
 
 
 class Format(StrEnum):

@@ -189,6 +189,16 @@ class TokenPart:
         self._touch(shard, ids.size)
         return ids
 
+    def span(self, begin: int, end: int) -> tuple[Int64s, Int64s]:
+        """The tokens from `begin` up to `end`, and the number of each one's document, from 0."""
+        if not 0 <= begin <= end <= self.tokens:
+            raise IndexError(f"tokens {begin} to {end} of {self.tokens}")
+        ids = np.empty(end - begin, np.int64)
+        starts = np.zeros(end - begin, np.bool_)
+        self._fill(begin, ids, starts)
+        starts[:1] = False
+        return ids, np.cumsum(starts)
+
     def _fill(self, begin: int, ids: Int64s, starts: npt.NDArray[np.bool_]) -> int:
         """Copy the tokens from `begin` on into `ids` [T] and mark document starts; how many."""
         count = min(len(ids), self.tokens - begin)

@@ -53,7 +53,7 @@ def write_linear_run(
             direction=None if known is None else "causal" if reads_causally else "bidirectional",
             lineage=new_lineage(
                 threads=threads,
-                parent=str(parent.path) if parent else None,
+                parent=parent.name if parent else None,
                 parent_weights=parent_hash,
                 initial_base=tensors_hash(base) if base else "",
                 tokenizer=known.lineage.tokenizer if known else "",

@@ -147,7 +147,8 @@ def _curves(
 def _repeat_section(runs: Sequence[RunDocument], words: Words) -> Section:
     blocks: list[Block] = []
     for run in runs:
-        blocks.append(Code(f"{run.name}: {words('repeat.command')}", shlex.join(run.command)))
+        if run.command:
+            blocks.append(Code(f"{run.name}: {words('repeat.command')}", shlex.join(run.command)))
         if run.recipe:
             blocks.append(Code(f"{run.name}: {words('repeat.recipe')}", run.recipe))
     return section("repeat", words, blocks)

@@ -266,7 +266,7 @@ def _repeat(recipe: Recipe, seeds: list[int], parts: Parts, bases: Mapping[Path,
         seeds=seeds,
         recipe=recipe.to_toml(),
         hashes={
-            **{str(path): digest for path, digest in bases.items()},
+            **{RunDirectory(path).name: digest for path, digest in bases.items()},
             "train": data_hash(parts.train),
             "valid": data_hash(parts.valid),
             "test": data_hash(parts.test),

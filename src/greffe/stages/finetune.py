@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from greffe.checkpoint import TrainingState, load_tokenizer, run_weights
 from greffe.config import (
@@ -14,6 +15,7 @@ from greffe.config import (
     ClassificationHead,
     Direction,
     HeadSpec,
+    MaskingSpec,
     Pooler,
     Recipe,
     TrainSpec,
@@ -28,9 +30,11 @@ from greffe.evaluation.metrics import evaluate_probabilities, label_indices
 from greffe.inference.predict import predict_ids
 from greffe.model.model import Model, build_model
 from greffe.objectives.classification import ClassificationObjective
+from greffe.objectives.masked import Masker
 from greffe.progress import notice
 from greffe.recipe_files import load_recipe
 from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
+from greffe.seeding import rng
 from greffe.stages.fit import Looked, finish, fit
 from greffe.stages.folders import check_same_data, check_same_recipe, is_finished, run_folder
 from greffe.stages.labelled import Examples, check_classes, data_hash, encode_rows, load_parts
@@ -107,9 +111,9 @@ def finetune(
             weights, parent_hash = run_weights(parent)
             before = parent.manifest()
             same_task = before.labels == labels and before.heads == heads and not new_head
-            taken = transfer(model, weights, str(parent.path), keep_heads=same_task)
-            check_same_reading(parent.recipe().model, model.spec, str(parent.path))
-            notice(taken.describe(str(parent.path), show_tensors))
+            taken = transfer(model, weights, parent.name, keep_heads=same_task)
+            check_same_reading(parent.recipe().model, model.spec, parent.name)
+            notice(taken.describe(parent.name, show_tensors))
         else:
             notice("from scratch: every weight is new")
         task = ClassificationObjective(
@@ -132,7 +136,7 @@ def finetune(
                     direction=direction,
                     lineage=new_lineage(
                         threads=threads,
-                        parent=str(parent.path) if parent else None,
+                        parent=parent.name if parent else None,
                         parent_weights=parent_hash,
                         initial_base=base_hash(model),
                         initial_head=head_hash(model),
@@ -146,10 +150,17 @@ def finetune(
         rows = encode_rows(train_part, tokenizer, chosen.model.context)
         sampler = ExampleSampler(chosen.seed, tuple(len(row) for row in rows), chosen.train.batch)
 
+        masker = build_masker(spec.token_dropout, tokenizer)
+
+        def seen(step: int, place: int) -> npt.NDArray[np.int64]:
+            if masker is None:
+                return rows[place]
+            return masker.hide(rows[place], rng(chosen.seed, "token dropout", step, place))[0]
+
         def batches(step: int) -> list[Batch]:
             places = world.share(sampler.step(step))
             return [
-                task.prepare([rows[place] for place in part], [int(truth[p]) for p in part])
+                task.prepare([seen(step, int(p)) for p in part], [int(truth[p]) for p in part])
                 for part in np.array_split(places, chosen.train.accumulation)
                 if len(part)
             ]
@@ -252,6 +263,13 @@ def finetune_recipe(
         for change in changes
     ]
     return chosen.with_changes([*flags, *meant])
+
+
+def build_masker(share: float, tokenizer: Tokenizer) -> Masker | None:
+    """What hides tokens of training texts behind <mask>, if any are to be hidden."""
+    if share == 0:
+        return None
+    return Masker(MaskingSpec(ratio=share, mask=1.0, random=0.0), tokenizer)
 
 
 def directions_of(

@@ -43,7 +43,7 @@ from greffe.errors import (
 from greffe.machine import cores
 from greffe.output_folder import OutputFolder
 from greffe.progress import Progress, format_count, notice
-from greffe.run import TOKENIZER_FILE
+from greffe.run import TOKENIZER_FILE, or_a_shipped_base, run_path
 from greffe.stages.prepare_state import PrepareState, check_request, read_state, write_state
 
 SHARD_BYTES = 64 << 20  # of text
@@ -67,8 +67,8 @@ def prepare(
 ) -> Corpus:
     """Write the corpus of `inputs` to the folder `out` and open it.
 
-    `tokenizer` is a Tokenizer, a tokenizer.json, a folder that holds one, or a SentencePiece
-    .model, for which `dictionary` may be its dict.txt; without it one is trained to
+    `tokenizer` is a Tokenizer, a tokenizer.json, a folder that holds one, a shipped base's name, or
+    a SentencePiece .model, for which `dictionary` may be its dict.txt; without it one is trained to
     `recipe_tokenizer`. `valid` is the share of documents held out. `workers=0` uses all cores.
     """
     _check_numbers(valid, workers)
@@ -122,8 +122,8 @@ def _check_numbers(valid: float, workers: int) -> None:
 def find_tokenizer(
     tokenizer: str | Path | Tokenizer | None, dictionary: str | Path | None
 ) -> Tokenizer | None:
-    """The tokenizer that is given, or at this path; None: a new one is to be trained."""
-    path = Path(tokenizer) if isinstance(tokenizer, str | Path) else None
+    """The one that is given, at this path or of a shipped base; None: one is to be trained."""
+    path = run_path(tokenizer) if isinstance(tokenizer, str | Path) else None
     if dictionary is not None and (path is None or path.suffix != ".model"):
         raise RecipeError(
             "A dictionary goes with a SentencePiece model only.",
@@ -137,7 +137,8 @@ def find_tokenizer(
     if not file.is_file():
         raise DataError(
             f"There is no tokenizer at {path}.",
-            expected=f"a {TOKENIZER_FILE}, a folder that holds one, or a SentencePiece .model",
+            expected=f"a {TOKENIZER_FILE}, a folder that holds one, a SentencePiece .model"
+            + or_a_shipped_base(),
             found="a folder without it" if path.is_dir() else "nothing",
         )
     if file.suffix == ".model":

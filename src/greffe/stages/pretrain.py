@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from greffe.checkpoint import TrainingState, check_tokenizer, load_tokenizer, run_weights
+from greffe.checkpoint import (
+    TrainingState,
+    check_tokenizer,
+    last_checkpoint,
+    load_tokenizer,
+    run_weights,
+)
 from greffe.config import Recipe
 from greffe.data.corpus import Corpus
 from greffe.data.sampler import RowSampler
@@ -26,6 +32,7 @@ from greffe.stages.folders import (
 )
 from greffe.stages.prepare import find_tokenizer, prepare
 from greffe.stages.rows import RowSource, look_at_rows, rows_a_look
+from greffe.stages.warm_start import warm_start
 from greffe.training.compute import set_up_compute
 from greffe.weights import base_hash, check_same_reading, transfer
 from greffe.world import World
@@ -95,6 +102,9 @@ def pretrain(
         task = build_language_objective(chosen.objective, text.tokenizer, tied=chosen.model.tied)
         model = build_model(chosen.model, size, task.heads(), chosen.seed)
         parent_hash = _take_over(model, parent, show_tensors) if parent is not None else None
+        # A parent, or a checkpoint, has an embedding of its own.
+        if parent is None and last_checkpoint(run.checkpoints_path) is None:
+            warm_start(model, text, chosen, world)
         if world.is_main and not (run.path / RUN_FILE).exists():
             run.write_recipe(chosen)
             text.tokenizer.save(run.tokenizer_path)
@@ -107,7 +117,7 @@ def pretrain(
                     directions=list(chosen.objective.directions),
                     lineage=new_lineage(
                         threads=threads,
-                        parent=str(parent.path) if parent else None,
+                        parent=parent.name if parent else None,
                         parent_weights=parent_hash,
                         initial_base=base_hash(model),
                         tokenizer=text.tokenizer.fingerprint,
@@ -217,7 +227,7 @@ def _open_corpus(
 
 def _take_over(model: Model, parent: RunDirectory, show_tensors: bool) -> str:
     weights, digest = run_weights(parent)
-    taken = transfer(model, weights, str(parent.path), keep_heads=True)
-    check_same_reading(parent.recipe().model, model.spec, str(parent.path))
-    notice(taken.describe(str(parent.path), show_tensors))
+    taken = transfer(model, weights, parent.name, keep_heads=True)
+    check_same_reading(parent.recipe().model, model.spec, parent.name)
+    notice(taken.describe(parent.name, show_tensors))
     return digest

@@ -33,7 +33,7 @@ def stack(
     check_classes(labels, examples)
     if parent is not None and parent.manifest().kind == "classifier":
         notice(
-            f"{parent.path} has learnt labels already: if these texts were among its own, the "
+            f"{parent.name} has learnt labels already: if these texts were among its own, the "
             "cross-validated accuracy flatters"
         )
     sources = [data] if isinstance(data, str | Path) else []

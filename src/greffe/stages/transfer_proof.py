@@ -40,7 +40,7 @@ def prove_transfer(
     head = ClassificationHead(classes=len(parts.labels))
     fresh = build_model(recipe.model, manifest.vocab, {"classification": head}, seed)
     weights, _ = run_weights(base)
-    taken = transfer(fresh, weights, str(base.path), keep_heads=False)
+    taken = transfer(fresh, weights, base.name, keep_heads=False)
     full = {cell: result for cell, result in results.items() if cell.is_full and result.moves}
     return TransferProof(
         taken=taken.taken,

@@ -117,7 +117,7 @@ class Analysis:
         return Arm(
             name=plan.name,
             kind=plan.kind,
-            run=None if plan.run is None else str(plan.run.path),
+            run=None if plan.run is None else plan.run.name,
             seeds=table.seeds,
             accuracy=with_bootstrap(crossed_estimate(right, bounds=FRACTIONS), right),
             accuracy_everywhere=crossed_estimate(table.right, bounds=FRACTIONS)

@@ -37,7 +37,8 @@ def build_optimizer(model: nn.Module, spec: TrainSpec, layers: int) -> torch.opt
         [
             {
                 "params": parameters,
-                "scale": spec.layer_decay ** (layers + 1 - level),
+                "scale": spec.layer_decay ** (layers + 1 - level)
+                * (spec.embedding_rate if level == 0 else 1.0),
                 "weight_decay": spec.weight_decay if decayed else 0.0,
             }
             for (level, decayed), parameters in sorted(groups.items(), key=lambda item: item[0])

@@ -127,6 +127,18 @@ def test_documents_by_number(tmp_path: Path) -> None:
     assert [part.document(i).tolist() for i in range(3)] == [[1, 2, 3], [4, 5], [6, 7]]
 
 
+def test_spans_run_across_documents_and_shards(tmp_path: Path) -> None:
+    part = make_part(tmp_path, [[1, 2, 3], [4, 5]], [[6, 7], [8]])
+    ids, documents = part.span(1, 8)
+    assert ids.tolist() == [2, 3, 4, 5, 6, 7, 8]
+    assert documents.tolist() == [0, 0, 1, 1, 2, 2, 3]
+    assert [array.tolist() for array in part.span(3, 5)] == [[4, 5], [0, 0]]
+    assert [array.tolist() for array in part.span(8, 8)] == [[], []]
+    for begin, end in ((-1, 2), (3, 2), (0, 9)):
+        with pytest.raises(IndexError):
+            part.span(begin, end)
+
+
 @pytest.mark.parametrize("index", [-1, 3])
 def test_outside_is_an_error(tmp_path: Path, index: int) -> None:
     part = make_part(tmp_path, [[1, 2, 3], [4, 5]], [[6]])

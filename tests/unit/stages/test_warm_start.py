@@ -1,0 +1,220 @@
+"""A base that begins with word vectors: which do, what is recorded, and what it is worth."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import greffe
+from greffe.checkpoint import load_model
+from greffe.config import Recipe
+from greffe.data.corpus import Corpus
+from greffe.errors import InterruptedRunError
+from greffe.model.model import Model, build_model
+from greffe.objectives import build_language_objective
+from greffe.progress import quiet
+from greffe.recipe_files import load_recipe
+from greffe.run import RunDirectory
+from greffe.samples.toy import toy_documents
+from greffe.stages import fit
+from greffe.stages import pretrain as pretrain_module
+from greffe.stages.prepare import prepare
+from greffe.stages.pretrain import pretrain
+from greffe.stages.warm_start import warm_start
+from greffe.storage import file_hash
+from greffe.training.interruption import Interruption
+from greffe.weights import base_hash
+from greffe.world import World
+
+WARM = "warm_start=word_vectors"
+CHANGES = ["train.threads=1", "train.checkpoint_every=3steps", "train.evaluate_every=100%"]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("warm")
+    text = folder / "text.txt"
+    text.write_text("\n".join(toy_documents(800, seed=0)), "utf-8")
+    with quiet():
+        prepare([text], folder / "corpus", recipe_tokenizer=recipe().tokenizer, valid=0.1)
+    return folder / "corpus"
+
+
+def recipe(*changes: str) -> Recipe:
+    return load_recipe("tiny").with_changes(changes)
+
+
+def fresh(text: Corpus, chosen: Recipe) -> Model:
+    task = build_language_objective(chosen.objective, text.tokenizer, tied=chosen.model.tied)
+    return build_model(chosen.model, text.tokenizer.size, task.heads(), chosen.seed)
+
+
+def trained(
+    corpus: Path, out: Path, *changes: str, steps: int = 6, **choices: object
+) -> RunDirectory:
+    with quiet():
+        return pretrain(
+            corpus,
+            out,
+            recipe="tiny",
+            budget=f"{steps}steps",
+            changes=[*CHANGES, *changes],
+            **choices,  # type: ignore[arg-type]
+        )
+
+
+def test_none_changes_nothing(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = Corpus.open(corpus)
+    model = fresh(text, recipe())
+    before = base_hash(model)
+    warm_start(model, text, recipe(), World())
+    assert base_hash(model) == before
+    assert capsys.readouterr().err == ""
+
+
+def test_words_get_vectors_and_specials_keep_theirs(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = Corpus.open(corpus)
+    model = fresh(text, recipe())
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    warm_start(model, text, recipe(WARM), World())
+    after = model.state_dict()
+    changed = [name for name in after if not after[name].equal(before[name])]
+    assert changed == ["base.embedding.weight"]
+    is_changed = (after[changed[0]] != before[changed[0]]).any(dim=1)
+    assert not is_changed[list(text.tokenizer.specials)].any()
+    count = int(is_changed.sum())
+    assert count > 200  # most of the 256 single bytes never occur
+    said = capsys.readouterr().err
+    assert f"word vectors: {count} of {text.tokenizer.size} pieces begin as counted in" in said
+
+
+def test_the_lineage_begins_after_it(corpus: Path, tmp_path: Path) -> None:
+    text = Corpus.open(corpus)
+    chosen = recipe(WARM)
+    model = fresh(text, chosen)
+    cold = base_hash(model)
+    with quiet():
+        warm_start(model, text, chosen, World())
+    lineages = [
+        trained(corpus, tmp_path / name, *changes).manifest().lineage
+        for name, changes in (("warm", [WARM]), ("cold", []))
+    ]
+    assert [lineage.initial_base for lineage in lineages] == [base_hash(model), cold]
+
+
+def test_what_grows_from_a_parent_keeps_the_parents_embedding(corpus: Path, tmp_path: Path) -> None:
+    parent = trained(corpus, tmp_path / "parent", WARM)
+    with quiet():
+        child = pretrain(
+            corpus, tmp_path / "child", parent=parent, budget="2steps", changes=["train.threads=1"]
+        )
+    assert child.recipe().warm_start == "word_vectors"
+    assert child.manifest().lineage.initial_base == base_hash(load_model(parent))
+
+
+class StopsAtOnce(Interruption):
+    """Asks to stop before the second step."""
+
+    @property
+    def requested(self) -> bool:
+        return True
+
+    @requested.setter
+    def requested(self, value: bool) -> None:
+        pass
+
+
+def test_an_interrupted_run_ends_the_same_and_counts_once(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts: list[Model] = []
+
+    def watched(model: Model, text: Corpus, chosen: Recipe, world: World) -> None:
+        starts.append(model)
+        warm_start(model, text, chosen, world)
+
+    monkeypatch.setattr(pretrain_module, "warm_start", watched)
+    whole = trained(corpus, tmp_path / "whole", WARM)
+    with monkeypatch.context() as patch, pytest.raises(InterruptedRunError):
+        patch.setattr(fit, "Interruption", StopsAtOnce)
+        trained(corpus, tmp_path / "parts", WARM)
+    assert len(starts) == 2
+    parts = trained(corpus, tmp_path / "parts", WARM, resume=True)
+    assert len(starts) == 2
+    assert file_hash(parts.weights_path) == file_hash(whole.weights_path)
+    lineages = [run.manifest().lineage for run in (parts, whole)]
+    assert lineages[0].initial_base == lineages[1].initial_base
+
+
+def test_a_warm_start_is_ahead_after_as_many_steps(corpus: Path, tmp_path: Path) -> None:
+    losses = [
+        trained(corpus, tmp_path / name, change, "train.lr=2e-3", steps=20, objective="causal")
+        .manifest()
+        .result["loss"]
+        for name, change in (("warm", WARM), ("cold", "warm_start=none"))
+    ]
+    assert losses[0] < losses[1] - 0.2, losses
+
+
+RANK = """
+import sys
+import torch
+from greffe.data.corpus import Corpus
+from greffe.model.model import build_model
+from greffe.recipe_files import load_recipe
+from greffe.stages.warm_start import warm_start
+from greffe.weights import base_hash
+from greffe.world import World
+
+torch.set_num_threads(1)
+world = World.join()
+text = Corpus.open(sys.argv[1])
+recipe = load_recipe("tiny").with_changes(["warm_start=word_vectors"])
+model = build_model(recipe.model, text.tokenizer.size, {}, recipe.seed)
+before = base_hash(model)
+warm_start(model, text, recipe, world)
+world.barrier()
+world.leave()
+print(before, base_hash(model))
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_begin_alike(corpus: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    shared = {
+        **os.environ,
+        "PYTHONPATH": str(Path(greffe.__file__).parents[1]),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "WORLD_SIZE": "2",
+    }
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANK, str(corpus)],
+            env={**shared, "RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    try:
+        outputs = [process.communicate(timeout=120) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    first, second = (answer.split() for answer, _ in outputs)
+    assert first == second, outputs
+    before, after = first
+    assert before != after
+    assert "word vectors" in outputs[0][1] and "word vectors" not in outputs[1][1]

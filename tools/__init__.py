@@ -1,0 +1,1 @@
+"""What the project itself is made with; not part of the package."""

@@ -1,0 +1,155 @@
+"""Accuracy of fine-tuned bases over folds, each fold with a seed of its own.
+
+    python -m tools.cross_validate --data train.tsv --data valid.tsv --out runs/cv \\
+        --arm base=greffe-fr --arm scratch=new:greffe-fr
+
+An arm is NAME=RUN, or NAME=new:RUN for fresh weights in RUN's shape. A fold is trained on all
+other folds and tested on the last weights, so nothing is chosen by what is measured. Finished
+folds are read back. TF-IDF stands beside the arms on the same folds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+FOLDS = 5
+THREADS = "1"
+
+
+def main() -> None:
+    """Run all arms on all folds, some processes side by side, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--data", action="append", required=True, help="label<TAB>text, again")
+    parser.add_argument("--arm", action="append", default=[], help="NAME=RUN or NAME=new:RUN")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--labels", type=int, help="train on so many of a fold's labels")
+    parser.add_argument("--change", action="append", default=[], help="a recipe's key=value")
+    parser.add_argument("--folds", default=",".join(map(str, range(FOLDS))))
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--one", nargs=2, metavar=("ARM", "FOLD"), help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.one:
+        print(json.dumps(run_fold(chosen.one[0], int(chosen.one[1]), chosen)))
+        return
+    folds = [int(fold) for fold in chosen.folds.split(",")]
+    arms = [arm.split("=", 1) for arm in chosen.arm]
+    _run_all([(name, fold) for fold in folds for name, _ in arms], chosen.processes)
+    for name, _ in arms:
+        found = [_result(chosen.out, name, fold)["accuracy"] for fold in folds]
+        _print_row(name, found)
+    _print_row("TF-IDF", [tfidf(chosen.data, fold, chosen.labels) for fold in folds])
+
+
+def split(files: Sequence[str], fold: int, labels: int | None) -> tuple[list[Any], list[Any]]:
+    """(text, label) pairs to train on and to test on; few labels are drawn by class."""
+    from sklearn.model_selection import StratifiedKFold, train_test_split
+
+    pairs = []
+    for file in files:
+        for line in Path(file).read_text(encoding="utf-8").splitlines():
+            label, text = line.split("\t", 1)
+            pairs.append((text, label))
+    truth = [label for _, label in pairs]
+    parts = StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(pairs, truth)
+    chosen, tested = list(parts)[fold]
+    train = [pairs[i] for i in chosen]
+    if labels is not None:
+        train, _ = train_test_split(
+            train, train_size=labels, stratify=[label for _, label in train], random_state=fold
+        )
+    return train, [pairs[i] for i in tested]
+
+
+def run_fold(name: str, fold: int, chosen: argparse.Namespace) -> dict[str, Any]:
+    """Train one arm on one fold, or read what it gave before."""
+    import greffe
+
+    arm = dict(item.split("=", 1) for item in chosen.arm)[name]
+    train, tested = split(chosen.data, fold, chosen.labels)
+    is_new = arm.startswith("new:")
+    out = chosen.out / f"{name}-{fold}"
+    run = greffe.finetune(
+        None if is_new else arm,
+        data=train,
+        valid=tested,
+        out=out,
+        scratch=is_new,
+        like=arm.removeprefix("new:") if is_new else None,
+        seed=fold,
+        changes=["train.keep=last", f"train.threads={THREADS}", *chosen.change],
+        overwrite=True,
+    )
+    epochs = [line["accuracy"] for line in run.metrics() if line["kind"] == "valid"]
+    result = {"accuracy": run.evaluate(tested).accuracy, "epochs": epochs}
+    shutil.rmtree(out)
+    _result_path(chosen.out, name, fold).write_text(json.dumps(result))
+    return result
+
+
+def tfidf(files: Sequence[str], fold: int, labels: int | None) -> float:
+    """Words and pairs of words, logistic regression."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    train, tested = split(files, fold, labels)
+    model = make_pipeline(
+        TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2)),
+        LogisticRegression(C=10, max_iter=1000),
+    )
+    model.fit([text for text, _ in train], [label for _, label in train])
+    return float(model.score([text for text, _ in tested], [label for _, label in tested]))
+
+
+def _run_all(jobs: list[tuple[str, int]], processes: int) -> None:
+    """Each job in a process of its own, `processes` at a time."""
+    out = Path(sys.argv[sys.argv.index("--out") + 1])
+    out.mkdir(parents=True, exist_ok=True)
+    waiting = [job for job in jobs if not _result_path(out, *job).exists()]
+    running: list[subprocess.Popen[bytes]] = []
+    environment = {**os.environ, "OMP_NUM_THREADS": THREADS}
+    for name, fold in waiting:
+        if len(running) == processes:
+            _wait(running.pop(0))
+        command = [sys.executable, "-m", "tools.cross_validate", *sys.argv[1:]]
+        log = (out / f"{name}-{fold}.log").open("wb")
+        running.append(
+            subprocess.Popen(
+                [*command, "--one", name, str(fold)], stdout=log, stderr=log, env=environment
+            )
+        )
+    for process in running:
+        _wait(process)
+
+
+def _wait(process: subprocess.Popen[bytes]) -> None:
+    if process.wait():
+        raise SystemExit(f"failed: {process.args!r}; see the logs beside the results")
+
+
+def _result_path(out: Path, name: str, fold: int) -> Path:
+    return out / f"{name}-{fold}.json"
+
+
+def _result(out: Path, name: str, fold: int) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_result_path(out, name, fold).read_text())
+    return found
+
+
+def _print_row(name: str, accuracies: Sequence[float]) -> None:
+    mean = sum(accuracies) / len(accuracies)
+    spread = (sum((a - mean) ** 2 for a in accuracies) / max(len(accuracies) - 1, 1)) ** 0.5
+    folds = " ".join(f"{100 * a:.1f}" for a in accuracies)
+    print(f"{name:<16} {100 * mean:5.1f} % ± {100 * spread:.1f} over folds   ({folds})", flush=True)
+
+
+if __name__ == "__main__":
+    main()

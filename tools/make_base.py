@@ -1,0 +1,177 @@
+"""Grow `greffe-fr`, the base that ships: corpus → held-out texts → tokenizer → base → package.
+
+    python -m tools.make_base CORPUS
+
+CORPUS is a folder of `.txt.xz` or `.txt` files, a paragraph a line. Every step leaves its outcome
+in the work folder and is left out the next time; an interrupted training goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+from collections.abc import Iterator
+from hashlib import md5
+from pathlib import Path
+from typing import TextIO
+
+from greffe import api
+from greffe.checkpoint import write_half
+from greffe.config import Causal, Masked, TokenizerSpec
+from greffe.data.corpus import Corpus
+from greffe.data.tokenizer import Tokenizer, train_tokenizer
+from greffe.objectives import build_language_objective
+from greffe.progress import notice
+from greffe.recipe_files import load_recipe
+from greffe.stages.rows import RowSource, look_at_rows
+from greffe.storage import write_atomic
+
+NAME = "greffe-fr"
+HERE = Path(__file__).parent
+PACKAGE = HERE.parent / "src" / "greffe" / "bases" / NAME
+HELD_OUT = 100  # one document in so many
+KINDS = {
+    "novels": ("eltec_fra_novels", "cligs_fr_fiction"),
+    "parliament": ("cv_debats-assemblee-nationale",),
+    "everyday sentences": ("tatoeba_fr",),
+}
+"""What bits per byte are measured on, and the files whose held-out documents it takes."""
+PARAGRAPHS = ("eltec_fra_novels", "cligs_fr_fiction")
+"""Files of consecutive paragraphs, which are joined to documents of at least JOINED words."""
+JOINED = 150
+TOKENIZER_SHARE = 2  # the tokenizer learns from every second document
+MOST_ROWS = 512
+APOSTROPHE = {"type": "Replace", "pattern": {"String": "’"}, "content": "'"}
+
+
+def main() -> None:
+    """Read the arguments, make the base, write it into the package."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("corpus", type=Path, help="folder of .txt.xz or .txt files")
+    parser.add_argument("--work", type=Path, default=Path("runs") / NAME)
+    parser.add_argument("--out", type=Path, default=PACKAGE)
+    parser.add_argument("--budget", help="instead of the recipe's, for example 20steps for a try")
+    chosen = parser.parse_args()
+    make_base(chosen.corpus, chosen.work, chosen.out, chosen.budget)
+
+
+def make_base(corpus: Path, work: Path, out: Path, budget: str | None = None) -> None:
+    """All steps, leaving out what is done."""
+    recipe = load_recipe(NAME)
+    split(corpus, work)
+    tokenizer = learn_tokenizer(work, recipe.tokenizer)
+    shards = api.prepare(
+        work / "train", work / "corpus", tokenizer=tokenizer, valid=0.003, resume=True
+    )
+    run = api.pretrain(shards.path, work / "base", recipe=recipe, budget=budget, resume=True)
+    figures = bits_per_byte(run, work)
+    write_half(run, out)
+    write_atomic(out / "README.md", model_card(run, shards, figures).encode())
+    size = sum(path.stat().st_size for path in out.iterdir())
+    notice(f"{NAME} written to {out}: {size / 1e6:.1f} MB")
+
+
+def split(corpus: Path, work: Path) -> None:
+    """`train/NAME.txt` and `held-out/NAME.txt` for every file; which, a text's hash decides."""
+    sources = sorted([*corpus.glob("*.txt.xz"), *corpus.glob("*.txt")])
+    if not sources:
+        raise SystemExit(f"There is no .txt.xz or .txt file in {corpus}.")
+    for source in sources:
+        name = source.name.removesuffix(".xz").removesuffix(".txt")
+        parts: dict[str, list[str]] = {"train": [], "held-out": []}
+        if all((work / part / f"{name}.txt").exists() for part in parts):
+            continue
+        with _open(source) as lines:
+            for text in documents(lines, JOINED if name in PARAGRAPHS else 0):
+                is_held_out = int(md5(text.encode()).hexdigest(), 16) % HELD_OUT == 0
+                parts["held-out" if is_held_out else "train"].append(text)
+        for part, texts in parts.items():
+            (work / part).mkdir(parents=True, exist_ok=True)
+            write_atomic(work / part / f"{name}.txt", "".join(f"{t}\n" for t in texts).encode())
+
+
+def documents(lines: Iterator[str] | TextIO, words: int) -> Iterator[str]:
+    """Lines, joined until a document has so many words; straight apostrophes throughout."""
+    waiting: list[str] = []
+    for line in lines:
+        text = line.strip().replace("’", "'")
+        if not text:
+            continue
+        waiting.append(text)
+        if sum(len(part.split()) for part in waiting) >= words:
+            yield " ".join(waiting)
+            waiting = []
+    if waiting:
+        yield " ".join(waiting)
+
+
+def learn_tokenizer(work: Path, spec: TokenizerSpec) -> Tokenizer:
+    """A tokenizer of the training texts that reads typographic apostrophes as straight ones."""
+    path = work / "tokenizer.json"
+    if not path.exists():
+        files = sorted((work / "train").glob("*.txt"))
+        texts = (
+            text for file in files for text in file.read_text().splitlines()[::TOKENIZER_SHARE]
+        )
+        raw = work / "tokenizer-raw.json"
+        train_tokenizer(texts, spec).save(raw)
+        content = json.loads(raw.read_text())
+        content["normalizer"]["normalizers"].insert(0, APOSTROPHE)
+        write_atomic(path, json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode())
+        raw.unlink()
+    return Tokenizer.load(path)
+
+
+def bits_per_byte(run: api.Run, work: Path) -> dict[str, tuple[float, float]]:
+    """For each kind of held-out text, bits a byte left to right and, for hidden tokens, masked."""
+    figures = {}
+    for kind, names in KINDS.items():
+        files = [work / "held-out" / f"{name}.txt" for name in names]
+        place = work / "measured" / kind.replace(" ", "-")
+        held_out = api.prepare(files, place, tokenizer=run.tokenizer, valid=0.0, resume=True)
+        causal, masked = (_bits(run, held_out, spec) for spec in (Causal(), Masked()))
+        figures[kind] = (causal, masked)
+        notice(f"{kind}: {causal:.3f} bits a byte left to right, {masked:.3f} masked")
+    return figures
+
+
+def _bits(run: api.Run, held_out: Corpus, spec: Causal | Masked) -> float:
+    objective = build_language_objective(spec, run.tokenizer, tied=run.recipe().model.tied)
+    source = RowSource(held_out.train, objective, run.recipe().model.context, seed=0)
+    return float(look_at_rows(run.model, objective, source, MOST_ROWS).metrics["bits_per_byte"])
+
+
+def model_card(run: api.Run, shards: Corpus, figures: dict[str, tuple[float, float]]) -> str:
+    """The card in `model_card.md` with what was measured filled in."""
+    result = run.manifest().result
+    rows = "\n".join(
+        f"| {kind} | {causal:.2f} | {masked:.2f} |" for kind, (causal, masked) in figures.items()
+    )
+    greetings = "\n".join(
+        f"> {run.generate('Bonjour les', tokens=24, seed=seed)}\n>" for seed in range(3)
+    )
+    return (
+        (HERE / "model_card.md")
+        .read_text()
+        .format(
+            parameters=sum(p.numel() for p in run.model.parameters()),
+            vocabulary=run.manifest().vocab,
+            corpus_tokens=shards.manifest.tokens / 1e6,
+            tokens=result["tokens"] / 1e6,
+            steps=result["steps"],
+            minutes=result["seconds"] / 60,
+            threads=run.manifest().lineage.threads,
+            rows=rows,
+            greetings=greetings,
+            recipe=run.recipe().to_toml().strip(),
+        )
+    )
+
+
+def _open(path: Path) -> TextIO:
+    return lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open()
+
+
+if __name__ == "__main__":
+    main()
