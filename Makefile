@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-PATHS  := src tests benchmarks
+PATHS  := src tests benchmarks tools
 
 # The benchmarks have an environment of their own, with what greffe is compared with.
 BENCH       := .venv-bench
@@ -13,12 +13,16 @@ BENCH_STAMP := $(BENCH)/.installed
 ROUNDS      ?= 5
 ARGS        ?=
 
+# Repeats the base that ships, from a folder of .txt.xz files; BUDGET is for a try.
+CORPUS      ?=
+BUDGET      ?=
+
 # One compute thread a test process: two processes with two threads each would fight for the cores.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo test test-fast pytest-fast pytest-slow browser lint types layers format bench clean
+.PHONY: help venv demo base test test-fast pytest-fast pytest-slow browser lint types layers format bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,8 +37,12 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## the whole flow on a small text that the project makes itself
+demo: $(STAMP) ## what the shipped base is worth on the shipped reviews, about two minutes
 	$(BIN)/greffe demo --out runs/demo
+
+base: $(STAMP) ## repeat the base that ships, about an hour; CORPUS=folder of .txt.xz files
+	@test -n "$(CORPUS)" || { echo "which texts? make base CORPUS=folder" >&2; exit 1; }
+	$(BIN)/python -m tools.make_base $(CORPUS) $(if $(BUDGET),--budget $(BUDGET) --out runs/greffe-fr/try)
 
 test: lint types layers pytest-fast pytest-slow ## every check and every test
 

@@ -201,6 +201,8 @@ class TrainSpec(Spec):
 
     budget: str = "2000steps"
     """How long: 20m, 1h30m, 2000steps, 3epochs, 50Mtokens."""
+    least_steps: int = Field(0, ge=0)
+    """Make a budget in epochs at least so many steps long: few texts need more epochs."""
     batch: int = Field(32, ge=1)
     """Rows or texts a step, over all ranks and accumulation."""
     accumulation: int = Field(1, ge=1)

@@ -251,7 +251,8 @@ def finetune_recipe(
             "classification": teaching.classification,
         }
     )
-    flags = [f"train.budget={budget!r}"] if budget is not None else []
+    # Whoever says how long means it: the recipe's least number of steps belongs to its own budget.
+    flags = [f"train.budget={budget!r}", "train.least_steps=0"] if budget is not None else []
     flags += [f"seed={seed}"] if seed is not None else []
     # In a fine-tuning, [finetune] and [classification] are the run's [train] and [objective].
     meant = [

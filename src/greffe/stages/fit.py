@@ -64,7 +64,7 @@ def fit(
     what: str,
 ) -> TrainingState:
     """Train until the budget is used up or nothing gets better; leaves the model as kept."""
-    budget = Budget.parse(spec.budget, steps_per_epoch)
+    budget = Budget.parse(spec.budget, steps_per_epoch, spec.least_steps)
     evaluation_cadence = Cadence.parse(spec.evaluate_every, budget)
     checkpoint_cadence = Cadence.parse(spec.checkpoint_every, budget)
     log_cadence = Cadence.parse("1%", budget)

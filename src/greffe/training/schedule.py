@@ -7,7 +7,7 @@ follows progress, so that a budget in minutes ends with its schedule complete.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from greffe.config import TrainSpec
 from greffe.spans import Span
@@ -47,9 +47,12 @@ class Budget:
     steps_per_epoch: float
 
     @classmethod
-    def parse(cls, text: str, steps_per_epoch: float) -> Budget:
-        """`20m`, `2000steps`, `3epochs`, `50Mtokens`."""
-        return cls(Span.parse(text), steps_per_epoch)
+    def parse(cls, text: str, steps_per_epoch: float, least_steps: int = 0) -> Budget:
+        """`20m`, `2000steps`, `3epochs`, `50Mtokens`; epochs make at least `least_steps`."""
+        span = Span.parse(text)
+        if span.unit == "epochs":
+            span = replace(span, amount=max(span.amount, least_steps / steps_per_epoch))
+        return cls(span, steps_per_epoch)
 
     @property
     def total(self) -> float:

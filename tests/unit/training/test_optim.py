@@ -101,6 +101,17 @@ def test_layer_wise_rates_are_what_moves_the_tensors(trainer: Make) -> None:
         assert moved == pytest.approx(0.01 * 0.5 ** (4 - level_of(name, LAYERS)), rel=1e-2)
 
 
+def test_the_embedding_alone_can_move_faster(trainer: Make) -> None:
+    made = trainer(layer_decay=0.5, embedding_rate=8.0)
+    set_rates(made.optimizer, 0.08)
+    names = {id(p): name for name, p in made.model.named_parameters()}
+    for group in made.optimizer.param_groups:
+        for parameter in group["params"]:
+            level = level_of(names[id(parameter)], LAYERS)
+            times = 8.0 if level == 0 else 1.0
+            assert group["lr"] == pytest.approx(0.08 * times * 0.5 ** (LAYERS + 1 - level))
+
+
 def test_without_layer_decay_all_rates_are_one(trainer: Make) -> None:
     made = trainer(layer_decay=1.0)
     set_rates(made.optimizer, 0.3)

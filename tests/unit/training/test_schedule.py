@@ -101,6 +101,13 @@ def test_epochs_of_whole_steps_do_not_gain_one_by_rounding() -> None:
             assert budget.total == pytest.approx(max(round(exact), math.ceil(exact - 1e-6)))
 
 
+def test_a_budget_in_epochs_makes_at_least_so_many_steps() -> None:
+    assert Budget.parse("2epochs", 10.0, least_steps=150).total == 150
+    assert Budget.parse("2epochs", 100.0, least_steps=150).total == 200
+    assert Budget.parse("2epochs", 12.5, least_steps=150).total == 150
+    assert Budget.parse("20steps", 10.0, least_steps=150).total == 20
+
+
 def test_even_a_tiny_budget_is_one_step() -> None:
     assert Budget.parse("0.01epochs", 3.0).total == 1
     assert Budget.parse("0.5steps", 3.0).total == 1
