@@ -3,7 +3,8 @@
     python -m tools.cross_validate --data train.tsv --data valid.tsv --out runs/cv \\
         --arm base=greffe-fr --arm scratch=new:greffe-fr
 
-An arm is NAME=RUN, or NAME=new:RUN for fresh weights in RUN's shape. A fold is trained on all
+An arm is NAME=RUN, NAME=new:RUN for fresh weights in RUN's shape, or NAME=stack:RUN for a linear
+model on TF-IDF and RUN's features. A fold is trained on all
 other folds and tested on the last weights, so nothing is chosen by what is measured. Finished
 folds are read back. TF-IDF stands beside the arms on the same folds.
 """
@@ -28,7 +29,9 @@ def main() -> None:
     """Run all arms on all folds, some processes side by side, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", action="append", required=True, help="label<TAB>text, again")
-    parser.add_argument("--arm", action="append", default=[], help="NAME=RUN or NAME=new:RUN")
+    parser.add_argument(
+        "--arm", action="append", default=[], help="NAME=RUN, NAME=new:RUN or NAME=stack:RUN"
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--labels", type=int, help="train on so many of a fold's labels")
     parser.add_argument("--change", action="append", default=[], help="a recipe's key=value")
@@ -74,20 +77,24 @@ def run_fold(name: str, fold: int, chosen: argparse.Namespace) -> dict[str, Any]
 
     arm = dict(item.split("=", 1) for item in chosen.arm)[name]
     train, tested = split(chosen.data, fold, chosen.labels)
-    is_new = arm.startswith("new:")
     out = chosen.out / f"{name}-{fold}"
-    run = greffe.finetune(
-        None if is_new else arm,
-        data=train,
-        valid=tested,
-        out=out,
-        scratch=is_new,
-        like=arm.removeprefix("new:") if is_new else None,
-        seed=fold,
-        changes=["train.keep=last", f"train.threads={THREADS}", *chosen.change],
-        overwrite=True,
-    )
-    epochs = [line["accuracy"] for line in run.metrics() if line["kind"] == "valid"]
+    if arm.startswith("stack:"):
+        run = greffe.stack(train, out, base=arm.removeprefix("stack:"), seed=fold, overwrite=True)
+        epochs = []
+    else:
+        is_new = arm.startswith("new:")
+        run = greffe.finetune(
+            None if is_new else arm,
+            data=train,
+            valid=tested,
+            out=out,
+            scratch=is_new,
+            like=arm.removeprefix("new:") if is_new else None,
+            seed=fold,
+            changes=["train.keep=last", f"train.threads={THREADS}", *chosen.change],
+            overwrite=True,
+        )
+        epochs = [line["accuracy"] for line in run.metrics() if line["kind"] == "valid"]
     result = {"accuracy": run.evaluate(tested).accuracy, "epochs": epochs}
     shutil.rmtree(out)
     _result_path(chosen.out, name, fold).write_text(json.dumps(result))

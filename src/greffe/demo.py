@@ -58,7 +58,8 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
         folder / "base",
         from_=BASE,
         budget=f"{STEPS}steps",
-        changes=["train.batch=8", "train.lr=5e-4", "train.evaluate_every=25%"],
+        valid=0.1,
+        changes=["train.batch=8", "train.lr=5e-4", "train.evaluate_every=50%", "train.keep=last"],
         **again,
     )
     notice(f"   loss {_falling(base)}")
