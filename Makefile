@@ -37,7 +37,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## what the shipped base is worth on the shipped reviews, about two minutes
+demo: $(STAMP) ## what the shipped base is worth on the shipped reviews, two to three minutes
 	$(BIN)/greffe demo --out runs/demo
 
 base: $(STAMP) ## repeat the base that ships, about an hour; CORPUS=folder of .txt.xz files

@@ -18,8 +18,7 @@ from greffe.study.document import Arm
 
 BASE = "greffe-fr"
 SEEDS = 6  # the fewest with which a difference can be shown
-STEPS = 40
-EPOCHS = 3
+STEPS = 20
 PROMPT = "Bonjour les"
 GAP = "Ce roman est vraiment <mask>."
 SENTENCES = (
@@ -44,7 +43,7 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
     folder = Path(out)
     reviews = reviews_folder()
     notice(
-        f"greffe demo, about two minutes: look at {BASE}, a small French language model; let it "
+        f"greffe demo, two to three minutes: look at {BASE}, a small French language model; let it "
         "read 300 book reviews;\nthen teach it, and the same network from scratch, 500 labelled "
         f"reviews, {SEEDS} times each, and compare on 400 others.\n"
     )
@@ -72,7 +71,6 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
         test=reviews / "test.tsv",
         out=folder / "study",
         seeds=SEEDS,
-        budget=f"{EPOCHS}epochs",
         overwrite=overwrite,
     )
     arms = {arm.name: arm for arm in study.found.arms}
@@ -93,7 +91,7 @@ def _introduce(base: Run) -> None:
     manifest = base.manifest()
     counted = account(base.recipe().model, manifest.vocab, manifest.heads).base
     notice(f"   {counted.counted:,} parameters: {counted.formula}")
-    notice(f"   it continues: {base.generate(PROMPT, tokens=20, seed=1)}")
+    notice(f"   it continues: {base.generate(PROMPT, tokens=20, temperature=0.5, seed=4)}")
     words = ", ".join(f"{f.word} ({f.probability:.0%})" for f in base.fill(GAP, top=5)[0])
     notice(f"   it fills “{GAP}”: {words}")
 
