@@ -46,7 +46,12 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "my_reviews.txt").write_text("\n".join(texts[:40]), "utf-8")
     (tmp_path / "texts.txt").write_text("\n".join(texts[:5]), "utf-8")
     (tmp_path / "french.txt").write_text("\n".join(texts), "utf-8")
-    for name, count, seed in (("train", 24, 1), ("valid", 12, 2), ("test", 12, 3)):
+    for name, count, seed in (
+        ("train", 24, 1),
+        ("valid", 12, 2),
+        ("test", 12, 3),
+        ("other_reviews", 24, 4),
+    ):
         rows = (f"{label}\t{text}\n" for label, text in toy_reviews(count, seed=seed))
         (tmp_path / f"{name}.tsv").write_text("".join(rows), "utf-8")
     _write_lab_files(tmp_path, texts)
@@ -92,7 +97,7 @@ def test_every_command_of_the_readme_works(command, workplace):
     rows = printed["predict runs/clf --input texts.txt --format jsonl"].splitlines()
     assert len(rows) == 5
     assert set(json.loads(rows[0])["probabilities"]) == {"positif", "négatif"}
-    continued = printed["generate runs/base Bonjour les --tokens 40 --seed 1"]
+    continued = printed["generate greffe-fr Bonjour les --tokens 40 --seed 1"]
     assert continued.startswith("Bonjour les")
     for number in ("10,968,200", "10,968,602", "21,018,401"):
         assert number in printed["show recipes/lab.toml"]
@@ -116,7 +121,7 @@ def test_the_python_of_the_readme_works(workplace):
         cells = (row.split("\t") for row in rows)
         lines = (f'{label},"{text}"' for label, text in cells)
         (workplace / name).write_text("label,text\n" + "\n".join(lines), "utf-8")
-    smaller = block.replace('budget="20m"', 'budget="4steps", recipe="tiny"')
+    smaller = block.replace('budget="20m"', 'budget="4steps"')
     smaller = smaller.replace('out="runs/study")', 'out="runs/study", seeds=2)')
     assert smaller != block
     names: dict[str, object] = {}
