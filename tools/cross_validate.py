@@ -1,12 +1,12 @@
 """Accuracy of fine-tuned bases over folds, each fold with a seed of its own.
 
     python -m tools.cross_validate --data train.tsv --data valid.tsv --out runs/cv \\
-        --arm base=greffe-fr --arm scratch=new:greffe-fr
+        --arm base=greffe-fr --arm scratch=new:greffe-fr --arm tfidf=stack:
 
 An arm is NAME=RUN, NAME=new:RUN for fresh weights in RUN's shape, or NAME=stack:RUN for a linear
-model on TF-IDF and RUN's features. A fold is trained on all
+model on TF-IDF and RUN's features; without RUN, on TF-IDF alone. A fold is trained on all
 other folds and tested on the last weights, so nothing is chosen by what is measured. Finished
-folds are read back. TF-IDF stands beside the arms on the same folds.
+folds are read back.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from greffe.data.tables import Example, read_examples
+from greffe.data.text import ReadOptions
 
 FOLDS = 5
 THREADS = "1"
@@ -44,31 +47,27 @@ def main() -> None:
         return
     folds = [int(fold) for fold in chosen.folds.split(",")]
     arms = [arm.split("=", 1) for arm in chosen.arm]
-    _run_all([(name, fold) for fold in folds for name, _ in arms], chosen.processes)
+    _run_all([(name, fold) for fold in folds for name, _ in arms], chosen.out, chosen.processes)
     for name, _ in arms:
         found = [_result(chosen.out, name, fold)["accuracy"] for fold in folds]
         _print_row(name, found)
-    _print_row("TF-IDF", [tfidf(chosen.data, fold, chosen.labels) for fold in folds])
 
 
-def split(files: Sequence[str], fold: int, labels: int | None) -> tuple[list[Any], list[Any]]:
-    """(text, label) pairs to train on and to test on; few labels are drawn by class."""
+def split(
+    files: Sequence[str], fold: int, labels: int | None
+) -> tuple[list[Example], list[Example]]:
+    """Texts to train on and to test on; few labels are drawn by class."""
     from sklearn.model_selection import StratifiedKFold, train_test_split
 
-    pairs = []
-    for file in files:
-        for line in Path(file).read_text(encoding="utf-8").splitlines():
-            label, text = line.split("\t", 1)
-            pairs.append((text, label))
-    truth = [label for _, label in pairs]
-    parts = StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(pairs, truth)
+    examples = [example for file in files for example in read_examples(file, ReadOptions())]
+    truth = [example.label for example in examples]
+    parts = StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(examples, truth)
     chosen, tested = list(parts)[fold]
-    train = [pairs[i] for i in chosen]
     if labels is not None:
-        train, _ = train_test_split(
-            train, train_size=labels, stratify=[label for _, label in train], random_state=fold
+        chosen, _ = train_test_split(
+            chosen, train_size=labels, stratify=[truth[i] for i in chosen], random_state=fold
         )
-    return train, [pairs[i] for i in tested]
+    return [examples[i] for i in chosen], [examples[i] for i in tested]
 
 
 def run_fold(name: str, fold: int, chosen: argparse.Namespace) -> dict[str, Any]:
@@ -79,7 +78,9 @@ def run_fold(name: str, fold: int, chosen: argparse.Namespace) -> dict[str, Any]
     train, tested = split(chosen.data, fold, chosen.labels)
     out = chosen.out / f"{name}-{fold}"
     if arm.startswith("stack:"):
-        run = greffe.stack(train, out, base=arm.removeprefix("stack:"), seed=fold, overwrite=True)
+        run = greffe.stack(
+            train, out, base=arm.removeprefix("stack:") or None, seed=fold, overwrite=True
+        )
         epochs = []
     else:
         is_new = arm.startswith("new:")
@@ -101,24 +102,8 @@ def run_fold(name: str, fold: int, chosen: argparse.Namespace) -> dict[str, Any]
     return result
 
 
-def tfidf(files: Sequence[str], fold: int, labels: int | None) -> float:
-    """Words and pairs of words, logistic regression."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
-    train, tested = split(files, fold, labels)
-    model = make_pipeline(
-        TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2)),
-        LogisticRegression(C=10, max_iter=1000),
-    )
-    model.fit([text for text, _ in train], [label for _, label in train])
-    return float(model.score([text for text, _ in tested], [label for _, label in tested]))
-
-
-def _run_all(jobs: list[tuple[str, int]], processes: int) -> None:
+def _run_all(jobs: list[tuple[str, int]], out: Path, processes: int) -> None:
     """Each job in a process of its own, `processes` at a time."""
-    out = Path(sys.argv[sys.argv.index("--out") + 1])
     out.mkdir(parents=True, exist_ok=True)
     waiting = [job for job in jobs if not _result_path(out, *job).exists()]
     running: list[subprocess.Popen[bytes]] = []

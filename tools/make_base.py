@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import lzma
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import md5
+from itertools import islice
 from pathlib import Path
-from typing import TextIO
 
 from greffe import api
 from greffe.checkpoint import write_half
 from greffe.config import Causal, Masked, TokenizerSpec
 from greffe.data.corpus import Corpus
+from greffe.data.text import ReadOptions, find_sources, read_documents
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.objectives import build_language_objective
 from greffe.progress import notice
@@ -74,24 +74,21 @@ def make_base(corpus: Path, work: Path, out: Path, budget: str | None = None) ->
 
 def split(corpus: Path, work: Path) -> None:
     """`train/NAME.txt` and `held-out/NAME.txt` for every file; which, a text's hash decides."""
-    sources = sorted([*corpus.glob("*.txt.xz"), *corpus.glob("*.txt")])
-    if not sources:
-        raise SystemExit(f"There is no .txt.xz or .txt file in {corpus}.")
-    for source in sources:
-        name = source.name.removesuffix(".xz").removesuffix(".txt")
+    for source in find_sources([corpus]):
+        name = Path(source).name.removesuffix(".xz").removesuffix(".txt")
         parts: dict[str, list[str]] = {"train": [], "held-out": []}
         if all((work / part / f"{name}.txt").exists() for part in parts):
             continue
-        with _open(source) as lines:
-            for text in documents(lines, JOINED if name in PARAGRAPHS else 0):
-                is_held_out = int(md5(text.encode()).hexdigest(), 16) % HELD_OUT == 0
-                parts["held-out" if is_held_out else "train"].append(text)
+        lines = read_documents(source, ReadOptions())
+        for text in documents(lines, JOINED if name in PARAGRAPHS else 0):
+            is_held_out = int(md5(text.encode()).hexdigest(), 16) % HELD_OUT == 0
+            parts["held-out" if is_held_out else "train"].append(text)
         for part, texts in parts.items():
             (work / part).mkdir(parents=True, exist_ok=True)
             write_atomic(work / part / f"{name}.txt", "".join(f"{t}\n" for t in texts).encode())
 
 
-def documents(lines: Iterator[str] | TextIO, words: int) -> Iterator[str]:
+def documents(lines: Iterable[str], words: int) -> Iterator[str]:
     """Lines, joined until a document has so many words; straight apostrophes throughout."""
     waiting: list[str] = []
     for line in lines:
@@ -110,9 +107,10 @@ def learn_tokenizer(work: Path, spec: TokenizerSpec) -> Tokenizer:
     """A tokenizer of the training texts that reads typographic apostrophes as straight ones."""
     path = work / "tokenizer.json"
     if not path.exists():
-        files = sorted((work / "train").glob("*.txt"))
         texts = (
-            text for file in files for text in file.read_text().splitlines()[::TOKENIZER_SHARE]
+            text
+            for source in find_sources([work / "train"])
+            for text in islice(read_documents(source, ReadOptions()), 0, None, TOKENIZER_SHARE)
         )
         raw = work / "tokenizer-raw.json"
         train_tokenizer(texts, spec).save(raw)
@@ -167,10 +165,6 @@ def model_card(run: api.Run, shards: Corpus, figures: dict[str, tuple[float, flo
             recipe=run.recipe().to_toml().strip(),
         )
     )
-
-
-def _open(path: Path) -> TextIO:
-    return lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open()
 
 
 if __name__ == "__main__":

@@ -27,7 +27,6 @@ SENTENCES = (
     "Je craignais le pire, et pourtant impossible de le refermer avant la fin.",
 )
 BARS = "▁▂▃▄▅▆▇█"
-SHOWN = 32
 
 
 class Again(TypedDict, total=False):
@@ -99,15 +98,9 @@ def _introduce(base: Run) -> None:
 def _falling(run: Run) -> str:
     """The training loss as a row of bars between its first and last figure."""
     losses = [line["loss"] for line in run.metrics() if line["kind"] == "train"]
-    size = max(1, len(losses) // SHOWN)
-    means = [sum(part) / len(part) for part in _parts(losses, size)]
-    low, high = min(means), max(means)
-    bars = "".join(BARS[round((len(BARS) - 1) * (m - low) / max(high - low, 1e-9))] for m in means)
-    return f"{means[0]:.2f} {bars} {means[-1]:.2f}"
-
-
-def _parts(numbers: list[float], size: int) -> list[list[float]]:
-    return [numbers[start : start + size] for start in range(0, len(numbers), size)]
+    low, high = min(losses), max(losses)
+    heights = (round((len(BARS) - 1) * (loss - low) / max(high - low, 1e-9)) for loss in losses)
+    return f"{losses[0]:.2f} {''.join(BARS[height] for height in heights)} {losses[-1]:.2f}"
 
 
 def _say(text: str) -> None:

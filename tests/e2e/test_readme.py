@@ -25,7 +25,7 @@ SMALLER = {
 }
 QUICK = {"finetune": ["--budget", "1epochs"], "compare": ["--budget", "1epochs", "--seeds", "2"]}
 ELSEWHERE = ("lab",)
-"""Takes minutes; tests/e2e/test_lab.py runs it."""
+"""Takes minutes; tests/unit/lab runs its parts."""
 
 
 def commands() -> list[list[str]]:

@@ -25,7 +25,7 @@ def reviews(part: Part) -> list[tuple[str, str]]:
 
 
 def unlabelled() -> list[str]:
-    """Reviews that nobody has judged."""
+    """Reviews without a label."""
     return _lines("unlabelled.txt")
 
 

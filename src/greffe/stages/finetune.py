@@ -251,8 +251,7 @@ def finetune_recipe(
             "classification": teaching.classification,
         }
     )
-    # Whoever says how long means it: the recipe's least number of steps belongs to its own budget.
-    flags = [f"train.budget={budget!r}", "train.least_steps=0"] if budget is not None else []
+    flags = [f"train.budget={budget!r}"] if budget is not None else []
     flags += [f"seed={seed}"] if seed is not None else []
     # In a fine-tuning, [finetune] and [classification] are the run's [train] and [objective].
     meant = [
@@ -263,7 +262,11 @@ def finetune_recipe(
         else change
         for change in changes
     ]
-    return chosen.with_changes([*flags, *meant])
+    wanted = [*flags, *meant]
+    if any(change.partition("=")[0].strip() == "train.budget" for change in wanted):
+        # Whoever says how long means it: the recipe's least steps belong to its own budget.
+        wanted.insert(0, "train.least_steps=0")
+    return chosen.with_changes(wanted)
 
 
 def build_masker(share: float, tokenizer: Tokenizer) -> Masker | None:

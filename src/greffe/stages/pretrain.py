@@ -62,7 +62,7 @@ def pretrain(
 ) -> RunDirectory:
     """Grow a base on a prepared corpus, or on raw text that is prepared on the way."""
     inputs = [corpus] if isinstance(corpus, str | Path) else list(corpus)
-    _check_flags(inputs, parent, vocab, tokenizer, dictionary, options, valid)
+    _check_flags(inputs, parent, vocab, tokenizer, dictionary, options, valid, changes)
     if vocab is not None:
         changes = [f"tokenizer.vocab={vocab}", *changes]
     world = World.join()
@@ -167,6 +167,7 @@ def _check_flags(
     dictionary: Path | None,
     options: ReadOptions | None,
     valid: float,
+    changes: Sequence[str],
 ) -> None:
     """A flag that would have no effect is an error, not a silent wish."""
     words = {
@@ -182,6 +183,11 @@ def _check_flags(
     if idle:
         raise RecipeError(
             f"{', '.join(idle)} cannot be used with --from: the parent's tokenizer is kept."
+        )
+    if parent and any(change.partition("=")[0].strip() == "warm_start" for change in changes):
+        raise RecipeError(
+            "warm_start has no effect with --from: the embedding is the parent's own.",
+            hint="leave it out",
         )
     idle = [flag for flag, is_given in {**words, **reading}.items() if is_given]
     if idle and is_prepared(inputs):
