@@ -1,12 +1,19 @@
-"""Fixtures that many tests share: toy sentences and a tokenizer trained on them."""
+"""Fixtures that many tests share: toy sentences, a tokenizer of them, and two ranks."""
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import torch
 
+import greffe
 from greffe.config import TokenizerSpec
 from greffe.seeding import rng
 
@@ -48,3 +55,37 @@ def tiny_tokenizer(tiny_texts: list[str]) -> Tokenizer:
     from greffe.data.tokenizer import train_tokenizer
 
     return train_tokenizer(tiny_texts, TokenizerSpec(kind="bpe", vocab=600))
+
+
+@pytest.fixture
+def two_ranks() -> Callable[..., list[tuple[str, str]]]:
+    """Runs Python code as two processes of one world; what each wrote to stdout and stderr."""
+
+    def run(code: str, *arguments: str) -> list[tuple[str, str]]:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        shared = {
+            **os.environ,
+            "PYTHONPATH": str(Path(greffe.__file__).parents[1]),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "WORLD_SIZE": "2",
+        }
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", code, *arguments],
+                env={**shared, "RANK": str(rank)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(2)
+        ]
+        try:
+            return [process.communicate(timeout=120) for process in processes]
+        finally:
+            for process in processes:
+                process.kill()
+
+    return run

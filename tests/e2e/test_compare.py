@@ -139,6 +139,21 @@ def test_the_same_call_computes_nothing_again(study, world, test_part, monkeypat
     assert after == before
 
 
+def compared(world, test_part, tmp_path, *, seeds, budget):
+    """The study that a few tests here run, with some of its choices."""
+    with quiet():
+        greffe.compare(
+            world.base,
+            data=world.train,
+            valid=world.valid,
+            test=test_part,
+            out=tmp_path / "study",
+            seeds=seeds,
+            budget=budget,
+            changes=ONE_THREAD,
+        )
+
+
 def test_other_choices_compute_only_what_they_change(world, test_part, tmp_path, monkeypatch):
     computed = []
     compute = cells.Trainer.compute
@@ -149,25 +164,15 @@ def test_other_choices_compute_only_what_they_change(world, test_part, tmp_path,
 
     monkeypatch.setattr(cells.Trainer, "compute", counted)
 
-    def study(**more):
-        computed.clear()
-        with quiet():
-            greffe.compare(
-                world.base,
-                data=world.train,
-                valid=world.valid,
-                test=test_part,
-                out=tmp_path / "study",
-                changes=ONE_THREAD,
-                **more,
-            )
-
-    study(seeds=1, budget="1epochs")
+    compared(world, test_part, tmp_path, seeds=1, budget="1epochs")
     assert len(computed) == 5
-    study(seeds=2, budget="1epochs")
-    assert computed == ["pretrained-all-2", "scratch-all-2"]
-    study(seeds=1, budget="2epochs")
-    assert computed == ["pretrained-all-1", "scratch-all-1"]
+    for seeds, budget, anew in (
+        (2, "1epochs", ["pretrained-all-2", "scratch-all-2"]),
+        (1, "2epochs", ["pretrained-all-1", "scratch-all-1"]),
+    ):
+        computed.clear()
+        compared(world, test_part, tmp_path, seeds=seeds, budget=budget)
+        assert computed == anew
 
 
 def test_a_base_that_was_not_loaded_ends_the_study(world, test_part, tmp_path, monkeypatch):
@@ -180,17 +185,8 @@ def test_a_base_that_was_not_loaded_ends_the_study(world, test_part, tmp_path, m
 
     monkeypatch.setattr(finetune, "transfer", forgotten)
     for _ in range(2):  # what was found wrong is not taken for done the next time
-        with quiet(), pytest.raises(MismatchError, match="not in the model at its first step"):
-            greffe.compare(
-                world.base,
-                data=world.train,
-                valid=world.valid,
-                test=test_part,
-                out=tmp_path / "study",
-                seeds=1,
-                budget="1epochs",
-                changes=ONE_THREAD,
-            )
+        with pytest.raises(MismatchError, match="not in the model at its first step"):
+            compared(world, test_part, tmp_path, seeds=1, budget="1epochs")
 
 
 def test_a_scratch_arm_that_reads_another_way_is_another_cell(world, test_part, tmp_path):

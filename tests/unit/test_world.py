@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
 
-import greffe
 from greffe.world import World
 
 
@@ -66,33 +61,9 @@ print(json.dumps(found))
 """
 
 
-def test_two_processes_agree() -> None:
+def test_two_processes_agree(two_ranks: Callable[..., list[tuple[str, str]]]) -> None:
     """A rank whose rows needed no masked head still takes part in the sum of its gradient."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    shared = {
-        **os.environ,
-        "PYTHONPATH": str(Path(greffe.__file__).parents[1]),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "WORLD_SIZE": "2",
-    }
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", RANK],
-            env={**shared, "RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        outputs = [process.communicate(timeout=120) for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
+    outputs = two_ranks(RANK)
     # Only the first one speaks to the user.
     assert "said by 0" in outputs[0][1] and "said by 1" not in outputs[1][1]
     for rank, (answer, _) in enumerate(outputs):

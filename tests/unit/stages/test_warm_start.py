@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import greffe
 from greffe.checkpoint import load_model
 from greffe.config import Recipe
 from greffe.data.corpus import Corpus
-from greffe.errors import InterruptedRunError
+from greffe.errors import InterruptedRunError, RecipeError
 from greffe.model.model import Model, build_model
 from greffe.objectives import build_language_objective
 from greffe.progress import quiet
@@ -61,10 +57,9 @@ def trained(
         return pretrain(
             corpus,
             out,
-            recipe="tiny",
+            **{"recipe": "tiny", **choices},  # type: ignore[arg-type]
             budget=f"{steps}steps",
             changes=[*CHANGES, *changes],
-            **choices,  # type: ignore[arg-type]
         )
 
 
@@ -117,6 +112,14 @@ def test_what_grows_from_a_parent_keeps_the_parents_embedding(corpus: Path, tmp_
         )
     assert child.recipe().warm_start == "word_vectors"
     assert child.manifest().lineage.initial_base == base_hash(load_model(parent))
+
+
+def test_asked_for_beside_a_parent_is_an_error(corpus: Path, tmp_path: Path) -> None:
+    parent = trained(corpus, tmp_path / "parent")
+    for wish in ("word_vectors", "none"):
+        with pytest.raises(RecipeError, match="warm_start has no effect with --from"):
+            trained(corpus, tmp_path / "child", f" warm_start ={wish}", parent=parent, recipe=None)
+    assert not (tmp_path / "child").exists()
 
 
 class StopsAtOnce(Interruption):
@@ -187,32 +190,10 @@ print(before, base_hash(model))
 
 
 @pytest.mark.slow
-def test_two_processes_begin_alike(corpus: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    shared = {
-        **os.environ,
-        "PYTHONPATH": str(Path(greffe.__file__).parents[1]),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "WORLD_SIZE": "2",
-    }
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", RANK, str(corpus)],
-            env={**shared, "RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        outputs = [process.communicate(timeout=120) for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
+def test_two_processes_begin_alike(
+    corpus: Path, two_ranks: Callable[..., list[tuple[str, str]]]
+) -> None:
+    outputs = two_ranks(RANK, str(corpus))
     first, second = (answer.split() for answer, _ in outputs)
     assert first == second, outputs
     before, after = first
