@@ -1,0 +1,30 @@
+"""What a fine-tuning's recipe says once flags and changes are in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from greffe.recipe_files import load_recipe
+from greffe.stages.finetune import finetune_recipe
+
+
+def test_the_recipes_own_budget_keeps_its_least_steps() -> None:
+    recipe = load_recipe("small")
+    chosen = finetune_recipe(None, recipe, None, None, ["finetune.lr=0.001"])
+    assert recipe.finetune.least_steps > 0
+    assert chosen.train.least_steps == recipe.finetune.least_steps
+    assert chosen.train.lr == 0.001
+
+
+@pytest.mark.parametrize("change", ["finetune.budget=1epochs", "train.budget = '1epochs'"])
+def test_a_budget_of_ones_own_is_meant_as_said(change: str) -> None:
+    chosen = finetune_recipe(None, load_recipe("small"), None, None, [change])
+    assert (chosen.train.budget, chosen.train.least_steps) == ("1epochs", 0)
+    flag = finetune_recipe(None, load_recipe("small"), "1epochs", None, [])
+    assert flag.train == chosen.train
+
+
+def test_least_steps_of_ones_own_stay_beside_a_budget_of_ones_own() -> None:
+    changes = ["finetune.least_steps=30"]
+    chosen = finetune_recipe(None, load_recipe("small"), "1epochs", None, changes)
+    assert chosen.train.least_steps == 30
