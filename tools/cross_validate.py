@@ -3,10 +3,10 @@
     python -m tools.cross_validate --data train.tsv --data valid.tsv --out runs/cv \\
         --arm base=greffe-fr --arm scratch=new:greffe-fr --arm tfidf=stack:
 
-An arm is NAME=RUN, NAME=new:RUN for fresh weights in RUN's shape, or NAME=stack:RUN for a linear
-model on TF-IDF and RUN's features; without RUN, on TF-IDF alone. A fold is trained on all
-other folds and tested on the last weights, so nothing is chosen by what is measured. Finished
-folds are read back.
+An arm is NAME=RUN, NAME=new:RUN for fresh weights in RUN's shape, or NAME=stack:RUN,TEACHER,… for a
+linear model on TF-IDF, RUN's features and what the teachers say; both may be missing. A fold is
+trained on all other folds and tested on the last weights, so nothing is chosen by what is measured.
+Finished folds are read back.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", action="append", required=True, help="label<TAB>text, again")
     parser.add_argument(
-        "--arm", action="append", default=[], help="NAME=RUN, NAME=new:RUN or NAME=stack:RUN"
+        "--arm", action="append", default=[], help="NAME=RUN, new:RUN or stack:RUN,TEACHER,…"
     )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--labels", type=int, help="train on so many of a fold's labels")
@@ -78,8 +78,9 @@ def run_fold(name: str, fold: int, chosen: argparse.Namespace) -> dict[str, Any]
     train, tested = split(chosen.data, fold, chosen.labels)
     out = chosen.out / f"{name}-{fold}"
     if arm.startswith("stack:"):
+        base, *teachers = arm.removeprefix("stack:").split(",")
         run = greffe.stack(
-            train, out, base=arm.removeprefix("stack:") or None, seed=fold, overwrite=True
+            train, out, base=base or None, teachers=teachers, seed=fold, overwrite=True
         )
         epochs = []
     else:

@@ -27,7 +27,7 @@ from greffe.linear.classifier import LinearClassifier
 from greffe.linear.runs import load_linear, predict_linear
 from greffe.model.model import Model
 from greffe.progress import notice
-from greffe.run import RunDirectory, open_base
+from greffe.run import RunDirectory, open_base, open_run
 from greffe.stages import finetune as finetune_stage
 from greffe.stages import prepare as prepare_stage
 from greffe.stages import pretrain as pretrain_stage
@@ -265,17 +265,19 @@ def stack(
     out: str | Path,
     *,
     base: str | Path | RunDirectory | None = None,
+    teachers: Sequence[str | Path | RunDirectory] = (),
     tfidf: bool = True,
     seed: int = 0,
     options: ReadOptions | None = None,
     overwrite: bool = False,
 ) -> Run:
-    """TF-IDF and a base's features in one linear model; without a base, TF-IDF alone."""
+    """TF-IDF, a base's features and what teachers, runs that label texts, say: one linear model."""
     return Run.open(
         stack_stage.stack(
             data,
             out,
             parent=_opened(base),
+            teachers=[open_run(teacher) for teacher in teachers],
             tfidf=tfidf,
             seed=seed,
             options=options,

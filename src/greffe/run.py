@@ -5,6 +5,7 @@ recipe.toml           every choice
 tokenizer.json        the vocabulary its weights were made for
 weights.safetensors   the weights it ended with
 linear.json, linear.safetensors   a linear classifier, beside or without a base
+teachers/0, 1, …      whole runs that it asks about each text
 metrics.jsonl         one line a logged step or evaluation
 checkpoints/          state for resuming: the last one, and the best weights
 corpus/               shards, if a raw text was prepared on the way
@@ -38,6 +39,7 @@ TOKENIZER_FILE = "tokenizer.json"
 WEIGHTS_FILE = "weights.safetensors"
 METRICS_FILE = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"
+TEACHERS = "teachers"
 
 
 class Lineage(Spec):
@@ -70,6 +72,8 @@ class Manifest(Spec):
     direction: Literal["causal", "bidirectional"] | None = None
     lineage: Lineage
     weights: str | None = None
+    teachers: list[str] = Field(default_factory=list)
+    """Hash of each run in teachers/, in their order."""
     result: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -128,9 +132,14 @@ def or_a_shipped_base() -> str:
 # --- runs ---------------------------------------------------------------------------------------
 
 
+def open_run(run: str | Path | RunDirectory) -> RunDirectory:
+    """A run by its path, its name or as it is."""
+    return run if isinstance(run, RunDirectory) else RunDirectory.open(run)
+
+
 def open_base(run: str | Path | RunDirectory) -> RunDirectory:
     """A run whose base is wanted, by its path, its name or as it is."""
-    opened = run if isinstance(run, RunDirectory) else RunDirectory.open(run)
+    opened = open_run(run)
     opened.require_base()
     return opened
 
@@ -193,11 +202,11 @@ class RunDirectory:
         return self.path / TOKENIZER_FILE
 
     def require_base(self) -> None:
-        """An error unless the run has a base: TF-IDF alone has none."""
+        """An error unless the run has a base: a linear one need not have any."""
         if self.manifest().lineage.initial_base:
             return
         raise RunError(
-            f"{self.name} is TF-IDF alone: it has no base.",
+            f"{self.name} has no base: it is a linear model alone.",
             expected="a run that greffe pretrain or finetune wrote",
             hint="greffe predict and greffe evaluate can use it",
         )

@@ -16,6 +16,7 @@ import greffe
 from greffe.progress import quiet
 from greffe.weights import base_hash
 
+KINDS = ["tfidf", "stacked", "taught", "alone"]
 TEXTS = ["Un roman magnifique.", "Une fin ridicule et insipide."]
 
 
@@ -25,7 +26,10 @@ def made(world: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path
     with quiet():
         greffe.stack(world.train, folder / "tfidf")
         greffe.stack(world.train, folder / "stacked", base=world.base)
-    return {"tfidf": folder / "tfidf", "stacked": folder / "stacked"}
+        teachers = [world.classifier, folder / "tfidf"]
+        greffe.stack(world.valid, folder / "taught", base=world.base, teachers=teachers)
+        greffe.stack(world.valid, folder / "alone", teachers=teachers, tfidf=False)
+    return {kind: folder / kind for kind in KINDS}
 
 
 def test_it_says_what_it_chose(world: Any, command: Callable[..., Any], tmp_path: Path) -> None:
@@ -48,7 +52,7 @@ def test_it_says_what_it_chose(world: Any, command: Callable[..., Any], tmp_path
     assert neither.code == 2 and "--from" in neither.err
 
 
-@pytest.mark.parametrize("kind", ["tfidf", "stacked"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_it_is_used_like_any_classifier(
     kind: str, made: dict[str, Path], world: Any, command: Callable[..., Any]
 ) -> None:
@@ -71,7 +75,7 @@ def test_it_is_used_like_any_classifier(
     assert command("predict", run, *TEXTS).code == 0
 
 
-@pytest.mark.parametrize("kind", ["tfidf", "stacked"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_python_and_the_command_agree(kind: str, made: dict[str, Path], world: Any) -> None:
     run = greffe.load(made[kind])
     found = run.predict(TEXTS)
@@ -84,7 +88,7 @@ def test_python_and_the_command_agree(kind: str, made: dict[str, Path], world: A
     np.testing.assert_array_equal(shares, run.linear.probabilities(TEXTS))
 
 
-@pytest.mark.parametrize("kind", ["tfidf", "stacked"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_show_says_what_it_is(
     kind: str, made: dict[str, Path], command: Callable[..., Any]
 ) -> None:
@@ -96,7 +100,53 @@ def test_show_says_what_it_is(
     assert json.loads(as_json.out)["run"]["kind"] == "linear"
 
 
-@pytest.mark.parametrize("kind", ["tfidf", "stacked"])
+def test_show_names_the_teachers(made: dict[str, Path], command: Callable[..., Any]) -> None:
+    shown = command("show", made["alone"])
+    assert str(made["tfidf"]) in shown.out.replace("\n", "")
+    assert "its teachers" in shown.out and "TF-IDF of words" not in shown.out
+    assert "TF-IDF of words" in command("show", made["tfidf"]).out
+
+
+def test_teachers_from_the_command_line(
+    world: Any, made: dict[str, Path], command: Callable[..., Any], tmp_path: Path
+) -> None:
+    taught = command(
+        *("stack", "--data", world.valid, "--teacher", made["stacked"]),
+        *("--teacher", world.classifier, "--out", tmp_path / "run"),
+    )
+    assert taught.code == 0, taught.err
+    assert "ask the teachers" in taught.err and "flatters" not in taught.err
+    assert greffe.load(tmp_path / "run").linear.settings.teacher_columns == [2, 2]
+    again = command(
+        *("stack", "--data", world.valid, "--teacher", tmp_path / "run", "--no-tfidf"),
+        *("--out", tmp_path / "again"),
+    )
+    assert again.code == 0 and "flatters" in again.err, again.err
+    predicted = command("predict", tmp_path / "again", *TEXTS, "--format", "jsonl")
+    assert predicted.code == 0 and len(predicted.out.splitlines()) == 2
+    mute = command(
+        *("stack", "--data", world.valid, "--teacher", world.base, "--out", tmp_path / "x")
+    )
+    assert mute.code == 3 and "labels nothing" in mute.err and "greffe finetune" in mute.err
+    nobody = command(
+        *("stack", "--data", world.valid, "--teacher", "nobody", "--out", tmp_path / "x")
+    )
+    assert nobody.code == 3 and "no run at nobody" in nobody.err
+    own = command(
+        *("stack", "--data", world.valid, "--teacher", tmp_path / "run"),
+        *("--out", tmp_path / "run", "--overwrite"),
+    )
+    assert own.code == 3 and "which this command reads" in own.err
+
+
+def test_a_report_shows_a_taught_run(
+    made: dict[str, Path], command: Callable[..., Any], tmp_path: Path
+) -> None:
+    done = command("report", made["taught"], "--out", tmp_path / "report")
+    assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("words", [("generate", "Bonjour"), ("fill", "Un <mask>.")])
 def test_it_writes_no_text(
     kind: str, words: tuple[str, str], made: dict[str, Path], command: Callable[..., Any]

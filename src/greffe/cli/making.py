@@ -173,6 +173,7 @@ def stack(
         Path | None,
         typer.Option("--from", help="The run whose base reads the texts too, or greffe-fr."),
     ] = None,
+    teachers: o.Teachers = None,
     tfidf: Annotated[
         bool, typer.Option("--tfidf/--no-tfidf", help="Words 1-2 and characters 2-5.")
     ] = True,
@@ -182,13 +183,17 @@ def stack(
     label_column: o.LabelColumn = None,
     overwrite: o.Overwrite = False,
 ) -> None:
-    """TF-IDF and a base's features in one linear model; without --from, TF-IDF alone."""
+    """TF-IDF, a base's features and what other runs say of a text, in one linear model.
+
+    Without --from and --teacher, TF-IDF alone.
+    """
     from greffe import api
 
     api.stack(
         data,
         out,
         base=from_,
+        teachers=teachers or [],
         tfidf=tfidf,
         seed=seed,
         options=o.read_options(

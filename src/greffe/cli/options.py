@@ -62,6 +62,14 @@ Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Start anew where --out already holds a run.")
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")]
+Teachers = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--teacher",
+        help="A run that labels texts already; what it says of each becomes features. "
+        "Again for more.",
+    ),
+]
 Budget = Annotated[
     str | None,
     typer.Option(help="How long: 20m, 1h30m, 2000steps, 3epochs, 50Mtokens."),

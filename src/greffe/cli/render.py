@@ -61,7 +61,8 @@ def run_tables(path: str, manifest: Manifest) -> list[Table]:
         table.add_row("initial base", lineage.initial_base[:12])
         table.add_row("tokenizer", f"{manifest.vocab:,} pieces, {lineage.tokenizer[:12]}")
     else:
-        table.add_row("reads", "TF-IDF of words and characters")
+        has_tfidf = manifest.result.get("tfidf_features", 1)
+        table.add_row("reads", "TF-IDF of words and characters" if has_tfidf else "its teachers")
     for name, digest in lineage.data.items():
         table.add_row(f"data: {name}", digest[:12])
     if lineage.command:

@@ -1,4 +1,4 @@
-"""One multinomial logistic regression over TF-IDF, a base's features, or both side by side.
+"""One multinomial logistic regression over TF-IDF, a base's features, and what teachers say.
 
 Chooses its own settings inside the training texts; saved as JSON and tensors, never pickled.
 """
@@ -18,10 +18,11 @@ from greffe.config import Spec
 from greffe.data.tables import Example
 from greffe.errors import CorruptError, RecipeError
 from greffe.evaluation.metrics import label_indices
-from greffe.linear.blocks import Blocks, Compact
+from greffe.linear.blocks import Blocks, Compact, standardised
 from greffe.linear.choosing import BASE_WEIGHTS, choose, fold_numbers
-from greffe.linear.features import BaseReader, FeatureCache
+from greffe.linear.features import BaseReader, FeatureCache, Reader
 from greffe.linear.solving import Regression, softmax
+from greffe.linear.teachers import ask
 from greffe.linear.tfidf import BLOCKS, Tfidf
 from greffe.run import RunDirectory
 from greffe.seeding import rng
@@ -32,7 +33,6 @@ LINEAR_FILE = "linear.json"
 TENSORS_FILE = "linear.safetensors"
 GRAM_TEXTS = 4_000
 """Up to so many texts, C is chosen and the solution found by their inner products."""
-LEAST_SPREAD = 1e-8
 
 
 class LinearSettings(Spec):
@@ -45,11 +45,13 @@ class LinearSettings(Spec):
     c: float
     """Inverse strength of the penalty, chosen by cross-validation."""
     base_weight: float | None
-    """Length of the base's vectors beside those of TF-IDF; none without both."""
+    """Length of the base's vectors beside the other features; none without both."""
     log_loss: float | None
     accuracy: float | None
     """Cross-validated, for the chosen setting; none if there were too few texts."""
     base_columns: int
+    teacher_columns: list[int] = Field(default_factory=list)
+    """Classes of each teacher."""
     vocabularies: dict[str, list[str]] | None = None
     """Terms of each TF-IDF block; none without TF-IDF."""
     hashes: dict[str, str] = Field(default_factory=dict)
@@ -64,6 +66,7 @@ class LinearClassifier:
         *,
         tfidf: Tfidf | None,
         base: BaseReader | None,
+        teachers: Sequence[Reader] = (),
         mean: np.ndarray,
         scale: np.ndarray,
         weights: np.ndarray,
@@ -72,9 +75,10 @@ class LinearClassifier:
         self.settings = settings
         self.tfidf = tfidf
         self.base = base
-        self.mean = mean  # [base columns]
-        self.scale = scale  # [base columns]: what the centred features are multiplied with
-        self.weights = weights  # [TF-IDF columns + base columns, classes]
+        self.teachers = teachers
+        self.mean = mean  # [D]: base columns, then those of each teacher
+        self.scale = scale  # [D]: what the centred features are multiplied with
+        self.weights = weights  # [TF-IDF columns + D, classes]
         self.bias = bias  # [classes]
 
     @classmethod
@@ -86,19 +90,21 @@ class LinearClassifier:
         *,
         use_tfidf: bool,
         base: BaseReader | None,
+        teachers: Sequence[Reader] = (),
         seed: int,
     ) -> Self:
-        """Choose C, and the base's weight if there are both blocks, then fit on all texts."""
-        assert use_tfidf or base is not None
+        """Choose C, and the base's weight if it is not alone, then fit on all texts."""
+        assert use_tfidf or base is not None or teachers
         tfidf, sparse = Tfidf.fit(texts) if use_tfidf else (None, None)
-        vectors = base.features(texts) if base is not None else None
-        mean, scale = _standards(vectors)
-        blocks = Blocks(sparse, None if vectors is None else (vectors - mean) * scale)
+        mean, scale, dense = standardised([] if base is None else [base.features(texts)])
+        said_mean, said_scale, scores = standardised(ask(teachers, texts))
+        blocks = Blocks(sparse, dense, scores)
+        is_weighed = base is not None and (use_tfidf or bool(teachers))
         inside = _sampled(len(texts), seed)
         compact = Compact(blocks.of(inside))
         choice = choose(
             compact,
-            BASE_WEIGHTS if tfidf is not None and base is not None else (1.0,),
+            BASE_WEIGHTS if is_weighed else (1.0,),
             truth[inside],
             classes,
             fold_numbers([texts[place] for place in inside], truth[inside], seed),
@@ -114,15 +120,17 @@ class LinearClassifier:
                 classes=classes,
                 texts=len(texts),
                 c=choice.c,
-                base_weight=choice.base_weight if use_tfidf and base is not None else None,
+                base_weight=choice.base_weight if is_weighed else None,
                 log_loss=choice.log_loss,
                 accuracy=choice.accuracy,
                 base_columns=len(mean),
+                teacher_columns=[teacher.columns for teacher in teachers],
             ),
             tfidf=tfidf,
             base=base,
-            mean=mean,
-            scale=scale * np.float32(choice.base_weight),
+            teachers=teachers,
+            mean=np.append(mean, said_mean),
+            scale=np.append(scale * np.float32(choice.base_weight), said_scale),
             weights=weights.astype(np.float32),
             bias=solution.bias.astype(np.float32),
         )
@@ -133,15 +141,16 @@ class LinearClassifier:
         columns = self.tfidf.columns if self.tfidf is not None else 0
         if self.tfidf is not None and texts:
             scores += self.tfidf.transform(texts) @ self.weights[:columns]
-        if self.base is not None and texts:
-            rows = (self.base.features(texts) - self.mean) * self.scale
-            scores += rows @ self.weights[columns:]
+        readers = [*([] if self.base is None else [self.base]), *self.teachers]
+        if readers and texts:
+            vectors = np.hstack([reader.features(texts) for reader in readers])
+            scores += (vectors - self.mean) * self.scale @ self.weights[columns:]
         return softmax(scores)
 
     # --- on disk --------------------------------------------------------------------------------
 
     def save(self, folder: Path) -> None:
-        """Write linear.safetensors and linear.json; the base's own weights are not part of it."""
+        """Write linear.safetensors and linear.json; base and teachers are not part of it."""
         arrays = {
             "weights": self.weights,
             "bias": self.bias,
@@ -161,8 +170,10 @@ class LinearClassifier:
         write_json(folder / LINEAR_FILE, settings.model_dump(mode="json"))
 
     @classmethod
-    def load(cls, folder: Path, base: BaseReader | None = None) -> Self:
-        """What `save` wrote; `base` reads the texts if it was fitted with one."""
+    def load(
+        cls, folder: Path, base: BaseReader | None = None, teachers: Sequence[Reader] = ()
+    ) -> Self:
+        """What `save` wrote; `base` and `teachers` read the texts if it was fitted with them."""
         settings = read_settings(folder)
         tensors = load_tensors(folder / TENSORS_FILE, settings.hashes.get("tensors"))
         arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
@@ -170,7 +181,8 @@ class LinearClassifier:
         terms = settings.vocabularies
         if terms is not None:
             names |= {f"idf.{name}" for name in BLOCKS}
-        columns = settings.base_columns + sum(map(len, (terms or {}).values()))
+        read = settings.base_columns + sum(settings.teacher_columns)
+        columns = read + sum(map(len, (terms or {}).values()))
         if set(arrays) != names or arrays["weights"].shape != (columns, settings.classes):
             raise CorruptError(
                 f"{folder / TENSORS_FILE} does not belong to {LINEAR_FILE}.",
@@ -183,6 +195,12 @@ class LinearClassifier:
                 expected=f"{settings.base_columns} features of a base",
                 found=str(base.columns) if base is not None else "no base",
             )
+        if settings.teacher_columns != (found := [teacher.columns for teacher in teachers]):
+            raise CorruptError(
+                f"{folder / LINEAR_FILE} does not belong to the teachers beside it.",
+                expected=f"teachers with {settings.teacher_columns} classes",
+                found=f"{found}",
+            )
         tfidf = None
         if terms is not None:
             tfidf = Tfidf(terms, {name: arrays[f"idf.{name}"] for name in BLOCKS})
@@ -190,6 +208,7 @@ class LinearClassifier:
             settings.model_copy(update={"vocabularies": None, "hashes": {}}),
             tfidf=tfidf,
             base=base,
+            teachers=teachers,
             mean=arrays["mean"],
             scale=arrays["scale"],
             weights=arrays["weights"],
@@ -203,14 +222,15 @@ def fit_linear(
     *,
     tfidf: bool,
     base: RunDirectory | BaseReader | None,
+    teachers: Sequence[Reader] = (),
     seed: int,
 ) -> LinearClassifier:
     """A linear classifier on labelled texts; a `FeatureCache` as base reads each text once."""
-    if not tfidf and base is None:
+    if not tfidf and base is None and not teachers:
         raise RecipeError(
             "There are no features to learn from.",
-            expected="TF-IDF, the features of a base, or both",
-            hint="leave out --no-tfidf, or name a base with --from RUN",
+            expected="TF-IDF, the features of a base, what a teacher says, or all of them",
+            hint="leave out --no-tfidf, or name a base with --from RUN or a --teacher RUN",
         )
     return LinearClassifier.fit(
         [example.text for example in examples],
@@ -218,6 +238,7 @@ def fit_linear(
         len(labels),
         use_tfidf=tfidf,
         base=FeatureCache(base) if isinstance(base, RunDirectory) else base,
+        teachers=teachers,
         seed=seed,
     )
 
@@ -250,16 +271,6 @@ def read_settings(folder: Path) -> LinearSettings:
             hint="copy the run again from where it came, or make it anew",
         )
     return settings
-
-
-def _standards(vectors: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Mean of each column, and the factor that gives all columns together a length of about one."""
-    if vectors is None:
-        return np.empty(0, np.float32), np.empty(0, np.float32)
-    spread = vectors.std(axis=0, dtype=np.float64) * np.sqrt(vectors.shape[1])
-    scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > LEAST_SPREAD)
-    mean = vectors.mean(axis=0, dtype=np.float64)
-    return mean.astype(np.float32), scale.astype(np.float32)
 
 
 def _sampled(count: int, seed: int) -> np.ndarray:

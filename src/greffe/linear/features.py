@@ -7,7 +7,7 @@ texts read each of them once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 import torch
@@ -23,6 +23,17 @@ from greffe.progress import Progress
 from greffe.run import RunDirectory
 
 BLOCK_TEXTS = 512
+
+
+class Reader(Protocol):
+    """Whatever turns texts into vectors: a base, or a teacher."""
+
+    @property
+    def columns(self) -> int:
+        """Features of a text."""
+
+    def features(self, texts: Sequence[str]) -> np.ndarray:
+        """One vector a text [N, columns]."""
 
 
 def base_features(

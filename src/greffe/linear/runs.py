@@ -1,23 +1,41 @@
 """A linear classifier as an ordinary run: written whole, opened and asked like any classifier.
 
-A stacked one carries its base with it (recipe, tokenizer, weights); TF-IDF alone needs none.
+A stacked one carries its base with it (recipe, tokenizer, weights), and its teachers as whole
+runs in a folder; TF-IDF alone needs none.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from greffe.checkpoint import load_tokenizer, run_weights
-from greffe.inference.predict import Prediction
-from greffe.linear.classifier import LinearClassifier
+import numpy as np
+
+from greffe.checkpoint import load_model, load_tokenizer, run_weights
+from greffe.errors import CorruptError, RunError
+from greffe.inference.predict import Prediction, predict
+from greffe.linear.classifier import LINEAR_FILE, TENSORS_FILE, LinearClassifier
 from greffe.linear.features import BaseReader
-from greffe.run import Manifest, RunDirectory, new_lineage
+from greffe.linear.teachers import Teacher
+from greffe.run import (
+    RECIPE_FILE,
+    RUN_FILE,
+    TEACHERS,
+    TOKENIZER_FILE,
+    WEIGHTS_FILE,
+    Manifest,
+    RunDirectory,
+    new_lineage,
+)
+from greffe.storage import disk_error, file_hash, write_atomic
 from greffe.weights import BASE, save_tensors, tensors_hash
 
 BLOCK_TEXTS = 512
+PREDICTING = (RECIPE_FILE, TOKENIZER_FILE, WEIGHTS_FILE, LINEAR_FILE, TENSORS_FILE, RUN_FILE)
+"""What a finished run predicts with, besides its own teachers."""
 
 
 def write_linear_run(
@@ -26,6 +44,7 @@ def write_linear_run(
     labels: list[str],
     *,
     parent: RunDirectory | None,
+    teachers: Sequence[RunDirectory] = (),
     threads: int,
     data: dict[str, str],
     result: dict[str, Any],
@@ -40,6 +59,10 @@ def write_linear_run(
         weights, parent_hash = run_weights(parent)
         base = {name: tensor for name, tensor in weights.items() if name.startswith(BASE)}
         weights_hash = save_tensors(run.weights_path, base)
+    hashes = [
+        _copy_run(teacher.path, _teacher_folder(run, number))
+        for number, teacher in enumerate(teachers)
+    ]
     known = parent.manifest() if parent is not None else None
     reads_causally = classifier.base is not None and classifier.base.causal
     run.write_manifest(
@@ -60,6 +83,7 @@ def write_linear_run(
                 data=data,
             ),
             weights=weights_hash,
+            teachers=hashes,
             result=result,
         )
     )
@@ -67,9 +91,15 @@ def write_linear_run(
 
 
 def load_linear(run: RunDirectory) -> LinearClassifier:
-    """The classifier of a linear run, with its base if it has one."""
-    has_base = run.manifest().weights is not None
-    return LinearClassifier.load(run.path, BaseReader.of(run) if has_base else None)
+    """The classifier of a linear run, with its base and its teachers if it has any."""
+    manifest = run.manifest()
+    base = BaseReader.of(run) if manifest.weights is not None else None
+    teachers = []
+    for number, digest in enumerate(manifest.teachers):
+        folder = _teacher_folder(run, number)
+        _check_teacher(folder, digest)
+        teachers.append(open_teacher(RunDirectory(folder)))
+    return LinearClassifier.load(run.path, base, teachers)
 
 
 def predict_linear(
@@ -85,3 +115,97 @@ def predict_linear(
                 score=float(shares[best]),
                 probabilities=dict(zip(labels, shares.tolist(), strict=True)),
             )
+
+
+# --- teachers -----------------------------------------------------------------------------------
+
+
+def open_teacher(run: RunDirectory) -> Teacher:
+    """A run that labels texts, ready to be asked."""
+    require_labels(run)
+    manifest = run.manifest()
+    labels = manifest.labels
+    if manifest.kind == "linear":
+        return Teacher(len(labels), load_linear(run).probabilities)
+    model, tokenizer = load_model(run), load_tokenizer(run)
+    is_causal = manifest.direction == "causal"
+
+    def judge(texts: Sequence[str]) -> np.ndarray:
+        said = predict(model, tokenizer, labels, texts, causal=is_causal)
+        shares = [list(one.probabilities.values()) for one in said]
+        return np.array(shares).reshape(len(texts), len(labels))
+
+    return Teacher(len(labels), judge)
+
+
+def require_labels(run: RunDirectory) -> None:
+    """An error unless the run is finished and labels texts: else it can teach nothing."""
+    manifest = run.manifest()
+    if manifest.kind == "language-model":
+        raise RunError(
+            f"{run.name} labels nothing.",
+            expected="a teacher: a run that predicts labels",
+            found="a language model",
+            hint="greffe finetune or greffe stack makes a run that labels texts",
+        )
+    if manifest.status != "finished":
+        raise RunError(
+            f"{run.name} is not finished.",
+            expected="a teacher that learns no more",
+            found=f"a {manifest.kind} in training",
+            hint="the command that began it, with --resume, goes on",
+        )
+
+
+def _teacher_folder(run: RunDirectory, number: int) -> Path:
+    return run.path / TEACHERS / str(number)
+
+
+def _check_teacher(folder: Path, digest: str) -> None:
+    """An error unless the folder holds the very run that was copied into it."""
+    if not folder.is_dir():
+        raise CorruptError(
+            f"{folder} is missing.",
+            expected="the teacher that the run was made with",
+            found="no such folder",
+            hint="copy the run again from where it came, with all of its folders",
+        )
+    if (found := _run_hash(folder)) != digest:
+        raise CorruptError(
+            f"{folder} is damaged or was replaced.",
+            expected=f"a teacher with SHA-256 {digest[:12]}…",
+            found=f"{found[:12]}…",
+            hint="copy the run again from where it came, or make it anew",
+        )
+
+
+def _copy_run(source: Path, target: Path) -> str:
+    """What the run in `source` predicts with, into `target`; returns the copy's hash."""
+    for name in _predicting(source):
+        path = target / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            content = (source / name).read_bytes()
+        except OSError as error:
+            raise disk_error(error, path) from error
+        write_atomic(path, content)
+    return _run_hash(target)
+
+
+def _run_hash(folder: Path) -> str:
+    """SHA-256 over names and contents of what a run predicts with."""
+    digest = hashlib.sha256()
+    for name in _predicting(folder):
+        digest.update(f"{name.as_posix()}:{file_hash(folder / name)};".encode())
+    return digest.hexdigest()
+
+
+def _predicting(folder: Path) -> list[Path]:
+    """Files that a run predicts with, its teachers' among them, as paths inside its folder."""
+    own = [Path(name) for name in PREDICTING if (folder / name).is_file()]
+    theirs = [
+        Path(TEACHERS) / inner.name / name
+        for inner in sorted((folder / TEACHERS).glob("*"))
+        for name in _predicting(inner)
+    ]
+    return own + theirs

@@ -1,14 +1,15 @@
-"""Stack: TF-IDF and a base's features in one linear model, as a run. Or TF-IDF alone."""
+"""Stack: TF-IDF, a base's features and what teachers say in one linear model, as a run."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from greffe.data.tables import label_order
 from greffe.data.text import ReadOptions
 from greffe.linear.classifier import fit_linear
-from greffe.linear.runs import write_linear_run
+from greffe.linear.runs import open_teacher, require_labels, write_linear_run
 from greffe.output_folder import OutputFolder
 from greffe.progress import notice
 from greffe.run import RunDirectory
@@ -21,6 +22,7 @@ def stack(
     out: str | Path,
     *,
     parent: RunDirectory | None = None,
+    teachers: Sequence[RunDirectory] = (),
     tfidf: bool = True,
     seed: int = 0,
     options: ReadOptions | None = None,
@@ -28,6 +30,8 @@ def stack(
 ) -> RunDirectory:
     """Fit one linear model; its penalty is chosen by cross-validation inside the texts."""
     threads = set_up_compute()
+    for teacher in teachers:
+        require_labels(teacher)
     examples = load_examples(data, options or ReadOptions())
     labels = label_order(example.label for example in examples)
     check_classes(labels, examples)
@@ -36,28 +40,42 @@ def stack(
             f"{parent.name} has learnt labels already: if these texts were among its own, the "
             "cross-validated accuracy flatters"
         )
+    trained_on = data_hash(examples)
+    for teacher in teachers:
+        if teacher.manifest().lineage.data.get("train") == trained_on:
+            notice(
+                f"{teacher.name} learnt from these very texts: the cross-validated accuracy "
+                "flatters, and the model will trust it too much"
+            )
     sources = [data] if isinstance(data, str | Path) else []
-    sources += [parent.path] if parent is not None else []
+    sources += [run.path for run in (parent, *teachers) if run is not None]
+    # Opened before the folder is: a damaged teacher must not cost the run that is replaced.
+    asked = [open_teacher(teacher) for teacher in teachers]
     with OutputFolder(out, overwrite=overwrite, sources=sources) as folder:
         began = time.perf_counter()
-        classifier = fit_linear(examples, labels, tfidf=tfidf, base=parent, seed=seed)
+        classifier = fit_linear(
+            examples, labels, tfidf=tfidf, base=parent, teachers=asked, seed=seed
+        )
         settings = classifier.settings
         run = write_linear_run(
             folder.path,
             classifier,
             labels,
             parent=parent,
+            teachers=teachers,
             threads=threads,
-            data={"train": data_hash(examples)},
+            data={"train": trained_on},
             result={
                 "texts": settings.texts,
                 "seconds": round(time.perf_counter() - began, 1),
                 "c": settings.c,
                 "base_weight": settings.base_weight,
                 "features": len(classifier.weights),
+                "tfidf_features": classifier.tfidf.columns if classifier.tfidf else 0,
                 "accuracy": settings.accuracy,
                 "log_loss": settings.log_loss,
-            },
+            }
+            | ({"teachers": ", ".join(run.name for run in teachers)} if teachers else {}),
         )
     notice(
         f"stack: {settings.texts:,} texts, {len(classifier.weights):,} features, C = {settings.c:g}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from greffe.config import Recipe
@@ -126,3 +128,104 @@ def test_a_run_is_replaced_only_if_asked(
     assert names(run) == {"run.json", "linear.json", "linear.safetensors"}
     with pytest.raises(RunExistsError, match="which this command reads"):
         stack(examples, parent.path, parent=parent, overwrite=True)
+
+
+# --- teachers ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def teacher(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    """Knows three hundred other reviews, and gives them other labels than ours."""
+    called = {"positif": "bon", "négatif": "mauvais"}
+    others = [Example(text, called[label]) for label, text in toy_reviews(300, seed=7)]
+    return stack(others, tmp_path_factory.mktemp("teacher") / "run")
+
+
+def test_a_teacher_helps_where_labels_are_few(teacher: RunDirectory, tmp_path: Path) -> None:
+    few = [Example(text, label) for label, text in toy_reviews(16, seed=1)]
+    tests = list(toy_reviews(200, seed=9))
+    texts = [text for _, text in tests]
+
+    def accuracy(run: RunDirectory) -> float:
+        guess = load_linear(run).probabilities(texts).argmax(axis=1)
+        right = [
+            run.manifest().labels[best] == label
+            for best, (label, _) in zip(guess, tests, strict=True)
+        ]
+        return float(np.mean(right))
+
+    without = accuracy(stack(few, tmp_path / "without"))
+    taught = accuracy(stack(few, tmp_path / "taught", teachers=[teacher]))
+    assert taught > without + 0.1 and taught > 0.85
+
+
+def test_a_taught_run_says_who_taught_it_and_stands_alone(
+    examples: list[Example], parent: RunDirectory, teacher: RunDirectory, tmp_path: Path
+) -> None:
+    gone = RunDirectory(shutil.copytree(teacher.path, tmp_path / "gone"))
+    run = stack(examples, tmp_path / "out", parent=parent, teachers=[gone, teacher])
+    result = run.manifest().result
+    assert result["teachers"] == f"{gone.name}, {teacher.name}"
+    assert result["features"] == result["tfidf_features"] + 3 * 16 + 2 + 2
+    texts = [example.text for example in examples]
+    before = load_linear(run).probabilities(texts)
+    shutil.rmtree(gone.path)
+    shutil.rmtree(parent.path)
+    assert (load_linear(run).probabilities(texts) == before).all()
+
+
+def test_a_teacher_alone(examples: list[Example], teacher: RunDirectory, tmp_path: Path) -> None:
+    run = stack(examples, tmp_path / "out", teachers=[teacher], tfidf=False)
+    assert names(run) == {"run.json", "linear.json", "linear.safetensors", "teachers"}
+    assert run.manifest().result["features"] == 2
+    assert run.manifest().result["accuracy"] > 0.8
+    with pytest.raises(RunError, match="no base"):
+        run.require_base()
+
+
+def test_a_language_model_cannot_teach(
+    examples: list[Example], parent: RunDirectory, tmp_path: Path
+) -> None:
+    with pytest.raises(RunError, match="labels nothing"):
+        stack(examples, tmp_path / "out", teachers=[parent])
+    assert not (tmp_path / "out").exists()
+
+
+def test_overwriting_spares_teachers_that_are_read(
+    examples: list[Example], teacher: RunDirectory, tmp_path: Path
+) -> None:
+    run = stack(examples, tmp_path / "out", teachers=[teacher])
+    inner = RunDirectory(run.path / "teachers" / "0")
+    for read in (run, inner):
+        with pytest.raises(RunExistsError, match="which this command reads"):
+            stack(examples, run.path, teachers=[read], overwrite=True)
+    with pytest.raises(RunExistsError, match="already holds"):
+        stack(examples, run.path, teachers=[run])
+    load_linear(run)
+    stack(examples, run.path, overwrite=True)
+    assert names(run) == {"run.json", "linear.json", "linear.safetensors"}
+
+
+def test_a_damaged_teacher_costs_no_earlier_run(
+    examples: list[Example], teacher: RunDirectory, tmp_path: Path
+) -> None:
+    run = stack(examples, tmp_path / "out")
+    damaged = RunDirectory(shutil.copytree(teacher.path, tmp_path / "damaged"))
+    (damaged.path / "linear.safetensors").write_bytes(b"")
+    with pytest.raises(CorruptError, match="damaged or was replaced"):
+        stack(examples, run.path, teachers=[damaged], overwrite=True)
+    load_linear(run)
+
+
+def test_a_teacher_of_these_very_texts_is_said_to_flatter(
+    examples: list[Example],
+    teacher: RunDirectory,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    same = stack(examples, tmp_path / "same")
+    stack(examples, tmp_path / "taught", teachers=[teacher])
+    assert "flatters" not in capsys.readouterr().err
+    stack(examples, tmp_path / "flattered", teachers=[teacher, same])
+    said = capsys.readouterr().err
+    assert f"{same.name} learnt from these very texts" in said and "flatters" in said

@@ -1,0 +1,58 @@
+"""Teachers: what runs that label texts already say of a text, as features.
+
+Knows no files and no labels of one's own: a teacher's classes need not be ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from greffe.linear.features import Reader
+from greffe.progress import Progress
+
+LEAST_SHARE = 1e-6
+"""What is less likely counts as this likely: no one text is surer than all others together."""
+BLOCK_TEXTS = 512
+
+
+class Teacher:
+    """Something that gives each text probabilities of its own classes, as a reader of texts."""
+
+    def __init__(self, classes: int, judge: Callable[[Sequence[str]], np.ndarray]) -> None:
+        self.classes = classes
+        self.judge = judge
+
+    @property
+    def columns(self) -> int:
+        """Features of a text: one a class."""
+        return self.classes
+
+    def features(self, texts: Sequence[str]) -> np.ndarray:
+        """Log-probabilities, centred [N, classes], float32."""
+        return centred_logs(self.judge(texts))
+
+
+def centred_logs(shares: np.ndarray) -> np.ndarray:
+    """Probabilities [N, classes] → their logarithms minus the mean over classes, float32."""
+    logs = np.log(np.maximum(shares, LEAST_SHARE))
+    centred: np.ndarray = logs - logs.mean(axis=1, keepdims=True)
+    return centred.astype(np.float32)
+
+
+def ask(teachers: Sequence[Reader], texts: Sequence[str]) -> list[np.ndarray]:
+    """What each teacher says of the texts [N, its columns], block by block and with progress."""
+    if not teachers:
+        return []
+    said = []
+    what = "ask the teacher" if len(teachers) == 1 else "ask the teachers"
+    with Progress(what, len(teachers) * len(texts), "texts") as progress:
+        for teacher in teachers:
+            blocks = []
+            for start in range(0, len(texts), BLOCK_TEXTS):
+                block = texts[start : start + BLOCK_TEXTS]
+                blocks.append(teacher.features(block))
+                progress.advance(len(block))
+            said.append(np.concatenate(blocks))
+    return said

@@ -1,0 +1,164 @@
+"""Linear runs with teachers: whole runs inside a run, checked whenever they are opened."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greffe.checkpoint import load_model, load_tokenizer
+from greffe.config import ClassificationHead, Recipe
+from greffe.data.tables import Example, label_order
+from greffe.data.tokenizer import Tokenizer
+from greffe.errors import CorruptError, RunError
+from greffe.inference.predict import predict
+from greffe.linear.classifier import fit_linear
+from greffe.linear.runs import load_linear, open_teacher, write_linear_run
+from greffe.linear.teachers import centred_logs
+from greffe.model.model import build_model
+from greffe.run import Manifest, RunDirectory, new_lineage
+from greffe.samples.toy import toy_reviews
+from greffe.weights import base_hash, save_tensors
+
+TEXTS = ["Un roman magnifique.", "Une fin ridicule.", "", "Tout autre chose. " * 40]
+LABELS = ["bien", "mal", "bof"]
+Made = tuple[RunDirectory, np.ndarray]
+Stacked = Callable[..., Made]
+
+
+@pytest.fixture
+def stacked(tmp_path: Path) -> Stacked:
+    """Fits and writes a linear run; with it, what it says of the texts while in memory."""
+
+    def make(name: str, *teachers: RunDirectory, tfidf: bool = True, seed: int = 1) -> Made:
+        examples = [Example(text, label) for label, text in toy_reviews(20, seed=seed)]
+        labels = label_order(example.label for example in examples)
+        asked = [open_teacher(run) for run in teachers]
+        fitted = fit_linear(examples, labels, tfidf=tfidf, base=None, teachers=asked, seed=0)
+        folder = tmp_path / name
+        folder.mkdir()
+        run = write_linear_run(
+            folder, fitted, labels, parent=None, teachers=teachers, threads=1, data={}, result={}
+        )
+        return run, fitted.probabilities(TEXTS)
+
+    return make
+
+
+@pytest.fixture
+def grafted(tmp_path: Path, tiny_tokenizer: Tokenizer) -> RunDirectory:
+    """A finished classifier of three labels with fresh weights."""
+    changes = ["model.width=16", "model.layers=1", "model.heads=2", "model.feed_forward=32"]
+    recipe = Recipe().with_changes([*changes, "model.context=32"]).with_vocab(tiny_tokenizer.size)
+    heads = {"classification": ClassificationHead(classes=3)}
+    model = build_model(recipe.model, tiny_tokenizer.size, heads, seed=0)
+    run = RunDirectory(tmp_path / "grafted")
+    run.path.mkdir()
+    run.write_recipe(recipe)
+    tiny_tokenizer.save(run.tokenizer_path)
+    run.write_manifest(
+        Manifest(
+            kind="classifier",
+            status="finished",
+            vocab=tiny_tokenizer.size,
+            heads=dict(heads),
+            directions=["bidirectional"],
+            labels=LABELS,
+            direction="bidirectional",
+            lineage=new_lineage(
+                threads=1,
+                initial_base=base_hash(model),
+                tokenizer=tiny_tokenizer.fingerprint,
+                data={},
+            ),
+            weights=save_tensors(run.weights_path, model.state_dict()),
+        )
+    )
+    run.log(kind="train", step=1, loss=1.0)
+    return run
+
+
+def test_a_grafted_classifier_is_asked_as_it_predicts(grafted: RunDirectory) -> None:
+    said = predict(load_model(grafted), load_tokenizer(grafted), LABELS, TEXTS, causal=False)
+    expected = np.array([[one.probabilities[label] for label in LABELS] for one in said])
+    teacher = open_teacher(grafted)
+    assert teacher.columns == 3 and teacher.features([]).shape == (0, 3)
+    np.testing.assert_array_equal(teacher.features(TEXTS), centred_logs(expected))
+    assert np.ptp(expected, axis=0).min() > 0
+
+
+def test_a_linear_run_is_asked_as_it_predicts(stacked: Stacked) -> None:
+    run, said = stacked("linear")
+    np.testing.assert_array_equal(open_teacher(run).features(TEXTS), centred_logs(said))
+
+
+def test_it_carries_its_teachers_with_it(stacked: Stacked, grafted: RunDirectory) -> None:
+    other, _ = stacked("other", seed=2)
+    run, before = stacked("run", other, grafted, other)
+    folders = run.path / "teachers"
+    assert sorted(path.name for path in folders.iterdir()) == ["0", "1", "2"]
+    linear = {"run.json", "linear.json", "linear.safetensors"}
+    assert {path.name for path in (folders / "0").iterdir()} == linear
+    model = {"run.json", "recipe.toml", "tokenizer.json", "weights.safetensors"}
+    assert {path.name for path in (folders / "1").iterdir()} == model
+    first, second, third = run.manifest().teachers
+    assert first == third != second
+    shutil.rmtree(other.path)
+    shutil.rmtree(grafted.path)
+    loaded = load_linear(run)
+    np.testing.assert_array_equal(loaded.probabilities(TEXTS), before)
+    assert loaded.settings.teacher_columns == [2, 3, 2]
+
+
+def test_a_teacher_may_have_teachers(stacked: Stacked, grafted: RunDirectory) -> None:
+    middle, _ = stacked("middle", grafted, seed=2)
+    run, before = stacked("run", middle, tfidf=False)
+    kept = run.path / "teachers" / "0" / "teachers" / "0" / "weights.safetensors"
+    assert kept.read_bytes() == grafted.weights_path.read_bytes()
+    shutil.rmtree(middle.path)
+    shutil.rmtree(grafted.path)
+    np.testing.assert_array_equal(load_linear(run).probabilities(TEXTS), before)
+    kept.unlink()
+    with pytest.raises(CorruptError, match="teachers/0 is damaged or was replaced"):
+        load_linear(run)
+
+
+@pytest.mark.parametrize("name", ["run.json", "linear.json", "linear.safetensors"])
+def test_a_damaged_teacher_is_noticed(stacked: Stacked, name: str) -> None:
+    run, _ = stacked("run", stacked("other", seed=2)[0])
+    path = run.path / "teachers" / "0" / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(CorruptError, match="teachers/0 is damaged or was replaced"):
+        load_linear(run)
+
+
+def test_another_teacher_with_as_many_labels_is_noticed(stacked: Stacked) -> None:
+    run, _ = stacked("run", stacked("other", seed=2)[0])
+    stranger, _ = stacked("stranger", seed=3)
+    shutil.copytree(stranger.path, run.path / "teachers" / "0", dirs_exist_ok=True)
+    with pytest.raises(CorruptError, match="teachers/0 is damaged or was replaced"):
+        load_linear(run)
+
+
+def test_a_missing_teacher_is_named(stacked: Stacked) -> None:
+    other, _ = stacked("other", seed=2)
+    run, _ = stacked("run", other, other)
+    shutil.rmtree(run.path / "teachers" / "1")
+    with pytest.raises(CorruptError, match="teachers/1 is missing"):
+        load_linear(run)
+
+
+def test_who_labels_nothing_or_still_learns_cannot_teach(grafted: RunDirectory) -> None:
+    manifest = grafted.manifest()
+    grafted.write_manifest(manifest.model_copy(update={"status": "training"}))
+    with pytest.raises(RunError, match="not finished"):
+        open_teacher(grafted)
+    grafted.write_manifest(manifest.model_copy(update={"kind": "language-model"}))
+    with pytest.raises(RunError, match="labels nothing") as caught:
+        open_teacher(grafted)
+    assert "greffe finetune" in str(caught.value) and "greffe stack" in str(caught.value)
