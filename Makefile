@@ -40,7 +40,7 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP) ## what the shipped base is worth on the shipped reviews, two to three minutes
 	$(BIN)/greffe demo --out runs/demo
 
-base: $(STAMP) ## repeat the base that ships, about an hour; CORPUS=folder of .txt.xz files
+base: $(STAMP) ## repeat the base that ships, two to three hours; CORPUS=folder of .txt.xz files
 	@test -n "$(CORPUS)" || { echo "which texts? make base CORPUS=folder" >&2; exit 1; }
 	$(BIN)/python -m tools.make_base $(CORPUS) $(if $(BUDGET),--budget $(BUDGET) --out runs/greffe-fr/try)
 
