@@ -1,4 +1,4 @@
-"""Fixtures that many tests share: toy sentences, a tokenizer of them, and two ranks."""
+"""Fixtures that many tests share: toy sentences, a tokenizer, fresh runs, two ranks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from greffe.seeding import rng
 
 if TYPE_CHECKING:
     from greffe.data.tokenizer import Tokenizer
+    from greffe.run import RunDirectory
 
 torch.set_num_threads(1)
 
@@ -55,6 +56,47 @@ def tiny_tokenizer(tiny_texts: list[str]) -> Tokenizer:
     from greffe.data.tokenizer import train_tokenizer
 
     return train_tokenizer(tiny_texts, TokenizerSpec(kind="bpe", vocab=600))
+
+
+@pytest.fixture
+def fresh_run(tmp_path: Path, tiny_tokenizer: Tokenizer) -> Callable[..., RunDirectory]:
+    """Writes a finished run with fresh weights: a causal language model, or a classifier."""
+    from greffe.config import ClassificationHead, Recipe
+    from greffe.model.model import build_model
+    from greffe.run import Manifest, RunDirectory, new_lineage
+    from greffe.weights import base_hash, save_tensors
+
+    changes = ["model.width=16", "model.layers=1", "model.heads=2", "model.feed_forward=32"]
+    recipe = Recipe().with_changes([*changes, "model.context=32"]).with_vocab(tiny_tokenizer.size)
+
+    def make(name: str, labels: Sequence[str] = ()) -> RunDirectory:
+        heads = {"classification": ClassificationHead(classes=len(labels))} if labels else {}
+        model = build_model(recipe.model, tiny_tokenizer.size, heads, seed=0)
+        run = RunDirectory(tmp_path / name)
+        run.path.mkdir()
+        run.write_recipe(recipe)
+        tiny_tokenizer.save(run.tokenizer_path)
+        run.write_manifest(
+            Manifest(
+                kind="classifier" if labels else "language-model",
+                status="finished",
+                vocab=tiny_tokenizer.size,
+                heads=dict(heads),
+                directions=["bidirectional" if labels else "causal"],
+                labels=list(labels),
+                direction="bidirectional" if labels else None,
+                lineage=new_lineage(
+                    threads=1,
+                    initial_base=base_hash(model),
+                    tokenizer=tiny_tokenizer.fingerprint,
+                    data={},
+                ),
+                weights=save_tensors(run.weights_path, model.state_dict()),
+            )
+        )
+        return run
+
+    return make
 
 
 @pytest.fixture

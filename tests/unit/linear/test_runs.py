@@ -10,18 +10,14 @@ import numpy as np
 import pytest
 
 from greffe.checkpoint import load_model, load_tokenizer
-from greffe.config import ClassificationHead, Recipe
 from greffe.data.tables import Example, label_order
-from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, RunError
 from greffe.inference.predict import predict
 from greffe.linear.classifier import fit_linear
 from greffe.linear.runs import load_linear, open_teacher, write_linear_run
 from greffe.linear.teachers import centred_logs
-from greffe.model.model import build_model
-from greffe.run import Manifest, RunDirectory, new_lineage
+from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
-from greffe.weights import base_hash, save_tensors
 
 TEXTS = ["Un roman magnifique.", "Une fin ridicule.", "", "Tout autre chose. " * 40]
 LABELS = ["bien", "mal", "bof"]
@@ -49,34 +45,9 @@ def stacked(tmp_path: Path) -> Stacked:
 
 
 @pytest.fixture
-def grafted(tmp_path: Path, tiny_tokenizer: Tokenizer) -> RunDirectory:
+def grafted(fresh_run: Callable[..., RunDirectory]) -> RunDirectory:
     """A finished classifier of three labels with fresh weights."""
-    changes = ["model.width=16", "model.layers=1", "model.heads=2", "model.feed_forward=32"]
-    recipe = Recipe().with_changes([*changes, "model.context=32"]).with_vocab(tiny_tokenizer.size)
-    heads = {"classification": ClassificationHead(classes=3)}
-    model = build_model(recipe.model, tiny_tokenizer.size, heads, seed=0)
-    run = RunDirectory(tmp_path / "grafted")
-    run.path.mkdir()
-    run.write_recipe(recipe)
-    tiny_tokenizer.save(run.tokenizer_path)
-    run.write_manifest(
-        Manifest(
-            kind="classifier",
-            status="finished",
-            vocab=tiny_tokenizer.size,
-            heads=dict(heads),
-            directions=["bidirectional"],
-            labels=LABELS,
-            direction="bidirectional",
-            lineage=new_lineage(
-                threads=1,
-                initial_base=base_hash(model),
-                tokenizer=tiny_tokenizer.fingerprint,
-                data={},
-            ),
-            weights=save_tensors(run.weights_path, model.state_dict()),
-        )
-    )
+    run = fresh_run("grafted", LABELS)
     run.log(kind="train", step=1, loss=1.0)
     return run
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from greffe.config import Recipe
 from greffe.data.tables import Example
-from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, DataError, RecipeError, RunError, RunExistsError
 from greffe.linear.runs import load_linear
-from greffe.model.model import build_model
-from greffe.run import Manifest, RunDirectory, new_lineage
+from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
 from greffe.stages.stack import stack
-from greffe.weights import base_hash, save_tensors
 
 
 @pytest.fixture(scope="module")
@@ -26,32 +23,9 @@ def examples() -> list[Example]:
 
 
 @pytest.fixture
-def parent(tmp_path: Path, tiny_tokenizer: Tokenizer) -> RunDirectory:
+def parent(fresh_run: Callable[..., RunDirectory]) -> RunDirectory:
     """A finished language model with fresh weights."""
-    changes = ["model.width=16", "model.layers=1", "model.heads=2", "model.feed_forward=32"]
-    recipe = Recipe().with_changes([*changes, "model.context=32"]).with_vocab(tiny_tokenizer.size)
-    model = build_model(recipe.model, tiny_tokenizer.size, {}, seed=0)
-    run = RunDirectory(tmp_path / "parent")
-    run.path.mkdir()
-    run.write_recipe(recipe)
-    tiny_tokenizer.save(run.tokenizer_path)
-    run.write_manifest(
-        Manifest(
-            kind="language-model",
-            status="finished",
-            vocab=tiny_tokenizer.size,
-            heads={},
-            directions=["causal"],
-            lineage=new_lineage(
-                threads=1,
-                initial_base=base_hash(model),
-                tokenizer=tiny_tokenizer.fingerprint,
-                data={},
-            ),
-            weights=save_tensors(run.weights_path, model.state_dict()),
-        )
-    )
-    return run
+    return fresh_run("parent")
 
 
 def names(run: RunDirectory) -> set[str]:
