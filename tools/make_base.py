@@ -42,8 +42,8 @@ PARAGRAPHS = ("eltec_fra_novels", "cligs_fr_fiction")
 JOINED = 150
 TOKENIZER_SHARE = 2  # the tokenizer learns from every second document
 MOST_ROWS = 512
+CONTINUED_BUDGET = "6800steps"
 CONTINUED = (
-    "train.budget=6800steps",
     "train.lr=0.0015",
     "train.evaluate_every=400steps",
     "objective.causal_share=0.25",
@@ -79,7 +79,7 @@ def make_base(corpus: Path, work: Path, out: Path, budget: str | None = None) ->
         from_=first,
         seed=recipe.seed + 1,
         changes=CONTINUED,
-        budget=budget,
+        budget=budget or CONTINUED_BUDGET,
         resume=True,
     )
     figures = bits_per_byte(run, work)
@@ -179,7 +179,7 @@ def model_card(
             steps=results[0]["steps"],
             continued_steps=results[1]["steps"],
             minutes=sum(result["seconds"] for result in results) / 60,
-            continued="\n".join(CONTINUED),
+            continued="\n".join((f"train.budget={run.recipe().train.budget}", *CONTINUED)),
             threads=run.manifest().lineage.threads,
             rows=rows,
             greetings=greetings,
