@@ -16,13 +16,11 @@ from torch import Tensor
 from greffe.checkpoint import load_model, load_tokenizer
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.batched import read_rows
-from greffe.inference.predict import split_windows
+from greffe.inference.predict import BLOCK_TEXTS, split_windows
 from greffe.model.heads import pool
 from greffe.model.model import Model
 from greffe.progress import Progress
 from greffe.run import RunDirectory
-
-BLOCK_TEXTS = 512
 
 
 class Reader(Protocol):

@@ -16,7 +16,7 @@ import numpy as np
 
 from greffe.checkpoint import load_model, load_tokenizer, run_weights
 from greffe.errors import CorruptError, RunError
-from greffe.inference.predict import Prediction, predict
+from greffe.inference.predict import BLOCK_TEXTS, Prediction, predict
 from greffe.linear.classifier import LINEAR_FILE, TENSORS_FILE, LinearClassifier
 from greffe.linear.features import BaseReader
 from greffe.linear.teachers import Teacher
@@ -33,7 +33,6 @@ from greffe.run import (
 from greffe.storage import disk_error, file_hash, write_atomic
 from greffe.weights import BASE, save_tensors, tensors_hash
 
-BLOCK_TEXTS = 512
 PREDICTING = (RECIPE_FILE, TOKENIZER_FILE, WEIGHTS_FILE, LINEAR_FILE, TENSORS_FILE, RUN_FILE)
 """What a finished run predicts with, besides its own teachers."""
 

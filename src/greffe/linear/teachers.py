@@ -9,25 +9,20 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from greffe.inference.predict import BLOCK_TEXTS
 from greffe.linear.features import Reader
 from greffe.progress import Progress
 
 LEAST_SHARE = 1e-6
 """What is less likely counts as this likely: no one text is surer than all others together."""
-BLOCK_TEXTS = 512
 
 
 class Teacher:
     """Something that gives each text probabilities of its own classes, as a reader of texts."""
 
     def __init__(self, classes: int, judge: Callable[[Sequence[str]], np.ndarray]) -> None:
-        self.classes = classes
+        self.columns = classes
         self.judge = judge
-
-    @property
-    def columns(self) -> int:
-        """Features of a text: one a class."""
-        return self.classes
 
     def features(self, texts: Sequence[str]) -> np.ndarray:
         """Log-probabilities, centred [N, classes], float32."""
