@@ -28,7 +28,7 @@ from greffe.data.sampler import ExampleSampler
 from greffe.data.tokenizer import Tokenizer
 from greffe.model.model import build_model
 from greffe.objectives.classification import ClassificationObjective
-from greffe.stages.finetune import choose_direction, choose_pooler, finetune_recipe
+from greffe.stages.finetune_choices import choose_direction, choose_pooler, finetune_recipe
 from greffe.training.optim import build_optimizer
 from greffe.training.schedule import Budget
 

@@ -229,6 +229,8 @@ class TrainSpec(Spec):
     """Most validation rows a look while pretraining; fine-tuning always looks at all."""
     checkpoint_every: str = "2m"
     """How often the state is saved for resuming."""
+    members: int = Field(1, ge=1)
+    """Fine-tunings from the same start whose weights are averaged; each takes the whole budget."""
     patience: int = Field(0, ge=0)
     """Stop after so many evaluations without a better one; 0: never."""
     keep: Literal["best", "last"] = "best"
@@ -288,6 +290,15 @@ class Recipe(Spec):
     finetune: FinetuneSpec = FinetuneSpec()
     classification: Classification = Classification()
     """Objective used when this base is fine-tuned."""
+
+    @model_validator(mode="after")
+    def _members_teach(self) -> Self:
+        if self.train.members > 1 and self.objective.kind != "classification":
+            raise ValueError(
+                f"train.members {self.train.members}: only fine-tunings are averaged, "
+                "set finetune.members"
+            )
+        return self
 
     def to_toml(self) -> str:
         """The whole recipe as TOML, defaults included."""

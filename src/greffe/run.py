@@ -8,6 +8,7 @@ linear.json, linear.safetensors   a linear classifier, beside or without a base
 teachers/0, 1, …      whole runs that it asks about each text
 metrics.jsonl         one line a logged step or evaluation
 checkpoints/          state for resuming: the last one, and the best weights
+members/1, 2, …       the same for further members, while their average is in the making
 corpus/               shards, if a raw text was prepared on the way
 """
 
@@ -40,6 +41,7 @@ WEIGHTS_FILE = "weights.safetensors"
 METRICS_FILE = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"
 TEACHERS = "teachers"
+MEMBERS = "members"
 
 
 class Lineage(Spec):

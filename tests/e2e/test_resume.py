@@ -113,6 +113,38 @@ def test_fine_tuning_stopped(world, tmp_path, monkeypatch, changes):
     assert finetune("parts", resume=True) == whole
 
 
+def test_an_average_stopped_in_each_of_its_members(world, tmp_path, monkeypatch):
+    def finetune(out: str) -> str:
+        with quiet():
+            run = greffe.finetune(
+                world.base,
+                data=world.train,
+                valid=world.valid,
+                out=tmp_path / out,
+                budget="4epochs",
+                members=3,
+                changes=["train.threads=1", "train.batch=8", "train.checkpoint_every=2steps"],
+                resume=True,
+            )
+        assert not (run.path / "members").exists()
+        return file_hash(run.weights_path)
+
+    whole = finetune("whole")
+    stopped = []
+    for _ in range(3):
+        with monkeypatch.context() as patch:
+            interrupt_after(patch, 7)
+            with pytest.raises(InterruptedRunError, match="saved in") as found:
+                finetune("parts")
+        stopped.append(str(found.value))
+    assert [("members/1" in text, "members/2" in text) for text in stopped] == [
+        (False, False),
+        (True, False),
+        (False, True),
+    ]
+    assert finetune("parts") == whole
+
+
 def command(world, out: Path) -> list[str]:
     changes = [word for change in SMALL_STEPS for word in ("--set", change)]
     return [

@@ -129,6 +129,7 @@ def finetune(
     valid: o.ValidTable = None,
     budget: o.Budget = None,
     seed: o.Seed = None,
+    members: o.Members = None,
     changes: o.Set = None,
     encoding: o.Encoding = "utf-8",
     text_column: o.TextColumn = None,
@@ -155,6 +156,7 @@ def finetune(
         recipe=recipe,
         budget=budget,
         seed=seed,
+        members=members,
         changes=changes or [],
         options=o.read_options(
             encoding=encoding, text_column=text_column, label_column=label_column

@@ -77,6 +77,12 @@ Budget = Annotated[
 Seed = Annotated[
     int | None, typer.Option(min=0, help="Weights, order and corruption follow from it.")
 ]
+Members = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Fine-tunings from the same start whose weights are averaged, one by one."
+    ),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Change any choice of the recipe: --set train.lr=3e-4. Repeatable."),

@@ -30,7 +30,8 @@ from greffe.machine import measured_memory
 from greffe.model.model import build_model
 from greffe.output_folder import OutputFolder
 from greffe.run import RUN_FILE, RunDirectory
-from greffe.stages.finetune import finetune, finetune_recipe
+from greffe.stages.finetune import finetune
+from greffe.stages.finetune_choices import finetune_recipe
 from greffe.stages.labelled import data_hash
 from greffe.study.directory import CellResult, EpochLook, Move
 from greffe.study.parts import Parts, labelled_subset

@@ -10,16 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from greffe.checkpoint import TrainingState, load_tokenizer, run_weights
-from greffe.config import (
-    Classification,
-    ClassificationHead,
-    Direction,
-    HeadSpec,
-    MaskingSpec,
-    Pooler,
-    Recipe,
-    TrainSpec,
-)
+from greffe.config import Classification, ClassificationHead, HeadSpec, Recipe
 from greffe.data.batches import Batch
 from greffe.data.sampler import ExampleSampler
 from greffe.data.tables import Example, label_order
@@ -30,14 +21,20 @@ from greffe.evaluation.metrics import evaluate_probabilities, label_indices
 from greffe.inference.predict import predict_ids
 from greffe.model.model import Model, build_model
 from greffe.objectives.classification import ClassificationObjective
-from greffe.objectives.masked import Masker
 from greffe.progress import notice
-from greffe.recipe_files import load_recipe
 from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.seeding import rng
+from greffe.stages.finetune_choices import (
+    build_masker,
+    choose_direction,
+    choose_pooler,
+    directions_of,
+    finetune_recipe,
+)
 from greffe.stages.fit import Looked, finish, fit
 from greffe.stages.folders import check_same_data, check_same_recipe, is_finished, run_folder
 from greffe.stages.labelled import Examples, check_classes, data_hash, encode_rows, load_parts
+from greffe.stages.members import called, drop_members, fit_members, member_seed
 from greffe.training.compute import set_up_compute
 from greffe.weights import base_hash, check_same_reading, head_hash, transfer
 from greffe.world import World
@@ -53,6 +50,7 @@ def finetune(
     valid: Examples | None = None,
     budget: str | None = None,
     seed: int | None = None,
+    members: int | None = None,
     changes: Sequence[str] = (),
     options: ReadOptions | None = None,
     new_head: bool = False,
@@ -67,7 +65,7 @@ def finetune(
             "There is nothing to fine-tune.",
             expected="--from RUN, or --scratch with --like RUN or --recipe NAME",
         )
-    chosen = finetune_recipe(model_of, recipe, budget, seed, changes)
+    chosen = finetune_recipe(model_of, recipe, budget, seed, changes, members=members)
     spec = chosen.objective
     if not isinstance(spec, Classification):
         raise RecipeError(
@@ -148,42 +146,50 @@ def finetune(
         world.barrier()
 
         rows = encode_rows(train_part, tokenizer, chosen.model.context)
-        sampler = ExampleSampler(chosen.seed, tuple(len(row) for row in rows), chosen.train.batch)
-
         masker = build_masker(spec.token_dropout, tokenizer)
-
-        def seen(step: int, place: int) -> npt.NDArray[np.int64]:
-            if masker is None:
-                return rows[place]
-            return masker.hide(rows[place], rng(chosen.seed, "token dropout", step, place))[0]
-
-        def batches(step: int) -> list[Batch]:
-            places = world.share(sampler.step(step))
-            return [
-                task.prepare([seen(step, int(p)) for p in part], [int(truth[p]) for p in part])
-                for part in np.array_split(places, chosen.train.accumulation)
-                if len(part)
-            ]
-
         held_out = HeldOut(model, tokenizer, labels, valid_part, causal=direction == "causal")
         notice(
             f"fine-tune: {len(train_part):,} texts, {len(labels)} classes, "
             f"{len(valid_part):,} held out, reading {direction}, pooler {head.pooler}"
         )
-        state = fit(
-            run,
-            model,
-            task,
-            batches,
-            held_out.look,
-            spec=chosen.train,
-            steps_per_epoch=sampler.steps_per_epoch,
-            seed=chosen.seed,
-            world=world,
-            what="fine-tune",
+
+        def train_member(member: int, into: RunDirectory) -> TrainingState:
+            """One training from where the model stands, in an order of its own."""
+            seed = member_seed(chosen.seed, member)
+            sampler = ExampleSampler(seed, tuple(len(row) for row in rows), chosen.train.batch)
+
+            def seen(step: int, place: int) -> npt.NDArray[np.int64]:
+                if masker is None:
+                    return rows[place]
+                return masker.hide(rows[place], rng(seed, "token dropout", step, place))[0]
+
+            def batches(step: int) -> list[Batch]:
+                places = world.share(sampler.step(step))
+                return [
+                    task.prepare([seen(step, int(p)) for p in part], [int(truth[p]) for p in part])
+                    for part in np.array_split(places, chosen.train.accumulation)
+                    if len(part)
+                ]
+
+            return fit(
+                into,
+                model,
+                task,
+                batches,
+                held_out.look,
+                spec=chosen.train,
+                steps_per_epoch=sampler.steps_per_epoch,
+                seed=seed,
+                world=world,
+                what=called(member, chosen.train.members),
+            )
+
+        state = fit_members(
+            run, model, train_member, held_out.look, members=chosen.train.members, world=world
         )
         if world.is_main:
             finish(run, model, state, chosen.train)
+            drop_members(run)
         world.barrier()
     run.say_where()
     return run
@@ -227,75 +233,3 @@ class HeldOut:
         # Equal accuracies are told apart by the log loss, which never outweighs half a text.
         score = found.accuracy - 0.05 * min(found.log_loss, 10.0) / found.examples
         return Looked(score=score, metrics=metrics, line=line)
-
-
-def finetune_recipe(
-    model_of: RunDirectory | None,
-    recipe: str | Path | Recipe | None,
-    budget: str | None,
-    seed: int | None,
-    changes: Sequence[str],
-) -> Recipe:
-    """The base's recipe with [finetune] as [train] and [classification] as [objective]."""
-    given = None
-    if recipe is not None:
-        given = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    base = model_of.recipe() if model_of is not None else given
-    assert base is not None
-    teaching = given or base
-    chosen = base.model_copy(
-        update={
-            "objective": teaching.classification,
-            "train": TrainSpec.model_validate(teaching.finetune.model_dump()),
-            "finetune": teaching.finetune,
-            "classification": teaching.classification,
-        }
-    )
-    flags = [f"train.budget={budget!r}"] if budget is not None else []
-    flags += [f"seed={seed}"] if seed is not None else []
-    # In a fine-tuning, [finetune] and [classification] are the run's [train] and [objective].
-    meant = [
-        change.replace("finetune.", "train.", 1)
-        if change.startswith("finetune.")
-        else change.replace("classification.", "objective.", 1)
-        if change.startswith("classification.")
-        else change
-        for change in changes
-    ]
-    wanted = [*flags, *meant]
-    if any(change.partition("=")[0].strip() == "train.budget" for change in wanted):
-        # Whoever says how long means it: the recipe's least steps belong to its own budget.
-        wanted.insert(0, "train.least_steps=0")
-    return chosen.with_changes(wanted)
-
-
-def build_masker(share: float, tokenizer: Tokenizer) -> Masker | None:
-    """What hides tokens of training texts behind <mask>, if any are to be hidden."""
-    if share == 0:
-        return None
-    return Masker(MaskingSpec(ratio=share, mask=1.0, random=0.0), tokenizer)
-
-
-def directions_of(
-    model_of: RunDirectory | None, recipe: str | Path | Recipe | None
-) -> list[Direction]:
-    """In which ways the base can read."""
-    if model_of is not None:
-        return model_of.manifest().directions
-    assert recipe is not None
-    given = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    return list(given.objective.directions)
-
-
-def choose_direction(spec: Classification, directions: Sequence[Direction]) -> Direction:
-    """As the recipe says; left to itself, both ways if the base learnt to."""
-    if spec.direction != "auto":
-        return spec.direction
-    return "bidirectional" if "bidirectional" in directions else "causal"
-
-
-def choose_pooler(spec: Classification, direction: Direction) -> Pooler:
-    """As the recipe says; left to itself, where a base of this direction knows most."""
-    if spec.pooler != "auto":
-        return spec.pooler
-    return "last" if direction == "causal" else "mean"

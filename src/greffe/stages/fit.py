@@ -171,6 +171,7 @@ def finish(run: RunDirectory, model: Model, state: TrainingState, spec: TrainSpe
                     "seconds": round(state.seconds, 1),
                     "skipped_steps": state.skipped,
                     "best_step": state.best_step,
+                    **({"members": spec.members} if spec.members > 1 else {}),
                     **kept,
                 },
             }

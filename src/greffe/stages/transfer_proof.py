@@ -11,7 +11,7 @@ from greffe.evaluation.intervals import seeds_estimate
 from greffe.linear.probe import probe_accuracy
 from greffe.model.model import Model, build_model
 from greffe.run import RunDirectory
-from greffe.stages.finetune import choose_direction
+from greffe.stages.finetune_choices import choose_direction
 from greffe.study.directory import CellResult
 from greffe.study.document import LayerMove, Probe, TransferProof
 from greffe.study.parts import Parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from greffe.recipe_files import load_recipe
-from greffe.stages.finetune import finetune_recipe
+from greffe.stages.finetune_choices import finetune_recipe
 
 
 def test_the_recipes_own_budget_keeps_its_least_steps() -> None:

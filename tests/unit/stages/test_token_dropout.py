@@ -13,7 +13,8 @@ from greffe.config import Recipe
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.objectives.classification import ClassificationObjective
 from greffe.recipe_files import load_recipe
-from greffe.stages.finetune import build_masker, finetune
+from greffe.stages.finetune import finetune
+from greffe.stages.finetune_choices import build_masker
 
 TEXTS = [
     (f"un roman {word} et sa suite {word} encore", label)

@@ -1,0 +1,87 @@
+"""What a fine-tuning works with: its recipe, the way its base reads, the pooler, what is hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from greffe.config import Classification, Direction, MaskingSpec, Pooler, Recipe, TrainSpec
+from greffe.data.tokenizer import Tokenizer
+from greffe.objectives.masked import Masker
+from greffe.recipe_files import load_recipe
+from greffe.run import RunDirectory
+
+
+def finetune_recipe(
+    model_of: RunDirectory | None,
+    recipe: str | Path | Recipe | None,
+    budget: str | None,
+    seed: int | None,
+    changes: Sequence[str],
+    *,
+    members: int | None = None,
+) -> Recipe:
+    """The base's recipe with [finetune] as [train] and [classification] as [objective]."""
+    given = None
+    if recipe is not None:
+        given = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
+    base = model_of.recipe() if model_of is not None else given
+    assert base is not None
+    teaching = given or base
+    chosen = base.model_copy(
+        update={
+            "objective": teaching.classification,
+            "train": TrainSpec.model_validate(teaching.finetune.model_dump()),
+            "finetune": teaching.finetune,
+            "classification": teaching.classification,
+        }
+    )
+    flags = [f"train.budget={budget!r}"] if budget is not None else []
+    flags += [f"seed={seed}"] if seed is not None else []
+    flags += [f"train.members={members}"] if members is not None else []
+    # In a fine-tuning, [finetune] and [classification] are the run's [train] and [objective].
+    meant = [
+        change.replace("finetune.", "train.", 1)
+        if change.startswith("finetune.")
+        else change.replace("classification.", "objective.", 1)
+        if change.startswith("classification.")
+        else change
+        for change in changes
+    ]
+    wanted = [*flags, *meant]
+    if any(change.partition("=")[0].strip() == "train.budget" for change in wanted):
+        # Whoever says how long means it: the recipe's least steps belong to its own budget.
+        wanted.insert(0, "train.least_steps=0")
+    return chosen.with_changes(wanted)
+
+
+def build_masker(share: float, tokenizer: Tokenizer) -> Masker | None:
+    """What hides tokens of training texts behind <mask>, if any are to be hidden."""
+    if share == 0:
+        return None
+    return Masker(MaskingSpec(ratio=share, mask=1.0, random=0.0), tokenizer)
+
+
+def directions_of(
+    model_of: RunDirectory | None, recipe: str | Path | Recipe | None
+) -> list[Direction]:
+    """In which ways the base can read."""
+    if model_of is not None:
+        return model_of.manifest().directions
+    assert recipe is not None
+    given = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
+    return list(given.objective.directions)
+
+
+def choose_direction(spec: Classification, directions: Sequence[Direction]) -> Direction:
+    """As the recipe says; left to itself, both ways if the base learnt to."""
+    if spec.direction != "auto":
+        return spec.direction
+    return "bidirectional" if "bidirectional" in directions else "causal"
+
+
+def choose_pooler(spec: Classification, direction: Direction) -> Pooler:
+    """As the recipe says; left to itself, where a base of this direction knows most."""
+    if spec.pooler != "auto":
+        return spec.pooler
+    return "last" if direction == "causal" else "mean"
