@@ -97,7 +97,13 @@ def run_fold(name: str, fold: int, chosen: argparse.Namespace) -> dict[str, Any]
             overwrite=True,
         )
         epochs = [line["accuracy"] for line in run.metrics() if line["kind"] == "valid"]
-    result = {"accuracy": run.evaluate(tested).accuracy, "epochs": epochs}
+    said = run.predict([example.text for example in tested])
+    result = {
+        "accuracy": run.evaluate(tested).accuracy,
+        "epochs": epochs,
+        "truth": [example.label for example in tested],
+        "probabilities": [prediction.probabilities for prediction in said],
+    }
     shutil.rmtree(out)
     _result_path(chosen.out, name, fold).write_text(json.dumps(result))
     return result

@@ -18,6 +18,7 @@ from greffe.data.tables import read_examples
 from greffe.data.text import ReadOptions
 from greffe.errors import MismatchError
 from greffe.progress import quiet
+from greffe.recipe_files import load_recipe
 from greffe.samples.toy import toy_reviews
 from greffe.stages import cells
 from greffe.study.parts import part_data
@@ -208,6 +209,14 @@ def test_a_scratch_arm_that_reads_another_way_is_another_cell(world, test_part, 
         trainer = cells.Trainer(parts, choices, {run.path: "hash"})
         keys.add(trainer.key(cells.Cell(arm, parts.labelled, 1, is_full=True)))
     assert len(keys) == 2
+
+
+def test_a_cell_is_one_fine_tuning_unless_more_are_asked_for(world):
+    arm = ArmPlan("pretrained", "pretrained", greffe.load(world.base))
+    averaged = load_recipe("small")
+    assert averaged.finetune.members > 1
+    assert cells.Choices(averaged, None, ()).of(arm, 1).train.members == 1
+    assert cells.Choices(averaged, None, ("train.members=2",)).of(arm, 1).train.members == 2
 
 
 def test_the_command_prints_tables_and_the_verdict(command, world, test_part, tmp_path):

@@ -38,6 +38,8 @@ from greffe.study.parts import Parts, labelled_subset
 from greffe.study.plan import PRETRAINED, SCRATCH, ArmPlan, Cell
 
 FORMAT = 2
+ONE_MEMBER = "train.members=1"
+"""A cell is one fine-tuning: for the same minutes, more seeds say more than averages."""
 FROZEN = ("train.freeze=base", "train.lr=0.01")
 """A head alone is a small convex problem: it takes a rate that would ruin a base."""
 DIGITS = 7  # of a probability: more would only fill the disk
@@ -56,8 +58,8 @@ class Choices:
         return finetune_recipe(arm.run, self.recipe, self.budget, seed, self.changes_of(arm))
 
     def changes_of(self, arm: ArmPlan) -> list[str]:
-        """What the user changed; a frozen arm has its own rate, unless the user says otherwise."""
-        return [*(FROZEN if arm.kind == "frozen" else ()), *self.changes]
+        """What the user changed, after what a study's arms have unless the user says otherwise."""
+        return [ONE_MEMBER, *(FROZEN if arm.kind == "frozen" else ()), *self.changes]
 
 
 class Trainer:

@@ -50,8 +50,9 @@ def finetune_recipe(
     ]
     wanted = [*flags, *meant]
     if any(change.partition("=")[0].strip() == "train.budget" for change in wanted):
-        # Whoever says how long means it: the recipe's least steps belong to its own budget.
-        wanted.insert(0, "train.least_steps=0")
+        # Whoever says how long means it: the recipe's least steps and members belong to its own
+        # budget.
+        wanted = ["train.least_steps=0", "train.members=1", *wanted]
     return chosen.with_changes(wanted)
 
 

@@ -13,6 +13,7 @@ def test_the_recipes_own_budget_keeps_its_least_steps() -> None:
     chosen = finetune_recipe(None, recipe, None, None, ["finetune.lr=0.001"])
     assert recipe.finetune.least_steps > 0
     assert chosen.train.least_steps == recipe.finetune.least_steps
+    assert chosen.train.members == recipe.finetune.members > 1
     assert chosen.train.lr == 0.001
 
 
@@ -20,8 +21,16 @@ def test_the_recipes_own_budget_keeps_its_least_steps() -> None:
 def test_a_budget_of_ones_own_is_meant_as_said(change: str) -> None:
     chosen = finetune_recipe(None, load_recipe("small"), None, None, [change])
     assert (chosen.train.budget, chosen.train.least_steps) == ("1epochs", 0)
+    assert chosen.train.members == 1
     flag = finetune_recipe(None, load_recipe("small"), "1epochs", None, [])
     assert flag.train == chosen.train
+
+
+def test_members_of_ones_own_stay_beside_a_budget_of_ones_own() -> None:
+    flag = finetune_recipe(None, load_recipe("small"), "1epochs", None, [], members=2)
+    assert flag.train.members == 2
+    changed = finetune_recipe(None, load_recipe("small"), "1epochs", None, ["train.members=4"])
+    assert changed.train.members == 4
 
 
 def test_least_steps_of_ones_own_stay_beside_a_budget_of_ones_own() -> None:
