@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from greffe.machine import wait_briefly
 
 if TYPE_CHECKING:
-    from greffe.api import Run, finetune, load, prepare, pretrain, stack
+    from greffe.api import Run, finetune, load, prepare, pretrain
     from greffe.config import Recipe
     from greffe.data.corpus import Corpus
     from greffe.data.tables import Example
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from greffe.evaluation.metrics import Evaluation
     from greffe.inference.fill import Filling
     from greffe.inference.predict import Prediction
+    from greffe.joining import blend, stack
     from greffe.recipe_files import load_recipe
     from greffe.studies import Study, compare, doctor, report
 
@@ -40,6 +41,7 @@ __all__ = [
     "Run",
     "Study",
     "Tokenizer",
+    "blend",
     "compare",
     "doctor",
     "finetune",
@@ -63,6 +65,7 @@ _HOMES = {
     "Run": "greffe.api",
     "Study": "greffe.studies",
     "Tokenizer": "greffe.data.tokenizer",
+    "blend": "greffe.joining",
     "compare": "greffe.studies",
     "doctor": "greffe.studies",
     "finetune": "greffe.api",
@@ -71,7 +74,7 @@ _HOMES = {
     "prepare": "greffe.api",
     "pretrain": "greffe.api",
     "report": "greffe.studies",
-    "stack": "greffe.api",
+    "stack": "greffe.joining",
 }
 
 

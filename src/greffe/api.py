@@ -27,11 +27,10 @@ from greffe.linear.classifier import LinearClassifier
 from greffe.linear.runs import load_linear, predict_linear
 from greffe.model.model import Model
 from greffe.progress import notice
-from greffe.run import RunDirectory, open_base, open_run
+from greffe.run import RunDirectory, open_base
 from greffe.stages import finetune as finetune_stage
 from greffe.stages import prepare as prepare_stage
 from greffe.stages import pretrain as pretrain_stage
-from greffe.stages import stack as stack_stage
 from greffe.stages.labelled import Examples, data_hash, load_examples
 
 Inputs = str | Path | Sequence[str | Path]
@@ -258,32 +257,6 @@ def finetune(
             show_tensors=show_tensors,
             overwrite=overwrite,
             resume=resume,
-        ).path
-    )
-
-
-def stack(
-    data: Examples,
-    out: str | Path,
-    *,
-    base: str | Path | RunDirectory | None = None,
-    teachers: Sequence[str | Path | RunDirectory] = (),
-    tfidf: bool = True,
-    seed: int = 0,
-    options: ReadOptions | None = None,
-    overwrite: bool = False,
-) -> Run:
-    """TF-IDF, a base's features and what teachers, runs that label texts, say: one linear model."""
-    return Run.open(
-        stack_stage.stack(
-            data,
-            out,
-            parent=_opened(base),
-            teachers=[open_run(teacher) for teacher in teachers],
-            tfidf=tfidf,
-            seed=seed,
-            options=options,
-            overwrite=overwrite,
         ).path
     )
 

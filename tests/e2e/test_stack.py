@@ -190,3 +190,24 @@ def test_the_base_of_a_stacked_run_can_be_grafted_again(
         *("--set", "train.threads=1", "--out", tmp_path / "b"),
     )
     assert grown.code == 0, grown.err
+
+
+def test_a_network_and_a_linear_model_together(command, made, world, tmp_path):
+    out = tmp_path / "both"
+    done = command("blend", world.classifier, made["tfidf"], "--out", out)
+    assert done.code == 0, done.err
+    assert "2 runs" in done.err
+    told = command("evaluate", out, "--data", world.valid)
+    assert told.code == 0, told.err
+    assert "accuracy" in told.out
+    alone = [
+        greffe.load(path).predict(["Un roman."])[0] for path in (world.classifier, made["tfidf"])
+    ]
+    both = greffe.load(out).predict(["Un roman."])[0]
+    low, high = sorted(prediction.probabilities[both.label] for prediction in alone)
+    assert low - 1e-6 <= both.probabilities[both.label] <= high + 1e-6
+    stacked = command("stack", "--from", out, "--data", world.train, "--out", tmp_path / "x")
+    assert stacked.code != 0
+    assert "Traceback" not in stacked.err
+    again = greffe.blend([world.classifier, made["tfidf"]], tmp_path / "python")
+    assert again.predict(["Un roman."])[0] == both

@@ -1,4 +1,4 @@
-"""Verbs that make something: demo, prepare, pretrain, finetune, stack."""
+"""Verbs that make something: demo, prepare, pretrain, finetune, stack, blend."""
 
 from __future__ import annotations
 
@@ -189,9 +189,9 @@ def stack(
 
     Without --from and --teacher, TF-IDF alone.
     """
-    from greffe import api
+    from greffe import joining
 
-    api.stack(
+    joining.stack(
         data,
         out,
         base=from_,
@@ -203,3 +203,16 @@ def stack(
         ),
         overwrite=overwrite,
     )
+
+
+def blend(
+    runs: Annotated[
+        list[Path], typer.Argument(help="Runs that label the same classes, two or more.")
+    ],
+    out: o.Out,
+    overwrite: o.Overwrite = False,
+) -> None:
+    """Several runs as one: the mean of what they say of a text. Nothing is fitted."""
+    from greffe import joining
+
+    joining.blend(runs, out, overwrite=overwrite)

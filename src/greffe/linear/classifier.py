@@ -41,9 +41,9 @@ class LinearSettings(Spec):
     format: Literal[1] = 1
     classes: int
     texts: int
-    """Texts that it was fitted to."""
+    """Texts that it was fitted to; 0 for a blend."""
     c: float
-    """Inverse strength of the penalty, chosen by cross-validation."""
+    """Inverse strength of the penalty, chosen by cross-validation; 0 if nothing was fitted."""
     base_weight: float | None
     """Length of the base's vectors beside the other features; none without both."""
     log_loss: float | None

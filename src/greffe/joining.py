@@ -1,0 +1,50 @@
+"""The public face of what joins models: stack, a linear model fitted to labels, and blend, a mean.
+
+Knows the stages and nothing of the command line, which calls the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from greffe.api import Run
+from greffe.data.text import ReadOptions
+from greffe.run import RunDirectory, open_base, open_run
+from greffe.stages import blend as blend_stage
+from greffe.stages import stack as stack_stage
+from greffe.stages.labelled import Examples
+
+
+def stack(
+    data: Examples,
+    out: str | Path,
+    *,
+    base: str | Path | RunDirectory | None = None,
+    teachers: Sequence[str | Path | RunDirectory] = (),
+    tfidf: bool = True,
+    seed: int = 0,
+    options: ReadOptions | None = None,
+    overwrite: bool = False,
+) -> Run:
+    """TF-IDF, a base's features and what teachers, runs that label texts, say: one linear model."""
+    return Run.open(
+        stack_stage.stack(
+            data,
+            out,
+            parent=None if base is None else open_base(base),
+            teachers=[open_run(teacher) for teacher in teachers],
+            tfidf=tfidf,
+            seed=seed,
+            options=options,
+            overwrite=overwrite,
+        ).path
+    )
+
+
+def blend(
+    runs: Sequence[str | Path | RunDirectory], out: str | Path, *, overwrite: bool = False
+) -> Run:
+    """Runs that label the same classes as one run: the mean of what they say, nothing fitted."""
+    made = blend_stage.blend([open_run(run) for run in runs], out, overwrite=overwrite)
+    return Run.open(made.path)

@@ -1,0 +1,44 @@
+"""Blend: several runs that label the same classes, each with the same say.
+
+A linear classifier without a fit: its features are what the runs say, its weights the mean. So the
+probabilities are the geometric mean of theirs, scaled to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from greffe.linear.classifier import LinearClassifier, LinearSettings
+from greffe.linear.features import Reader
+
+
+def blended(
+    readers: Sequence[Reader], labels_of: Sequence[Sequence[str]], labels: Sequence[str]
+) -> LinearClassifier:
+    """What `readers` say, averaged; each names its classes in an order of its own."""
+    classes = len(labels)
+    say = np.zeros((len(readers) * classes, classes), dtype=np.float32)
+    places = (labels.index(label) for named in labels_of for label in named)
+    for row, place in enumerate(places):
+        say[row, place] = 1 / len(readers)
+    return LinearClassifier(
+        LinearSettings(
+            classes=classes,
+            texts=0,
+            c=0.0,
+            base_weight=None,
+            log_loss=None,
+            accuracy=None,
+            base_columns=0,
+            teacher_columns=[reader.columns for reader in readers],
+        ),
+        tfidf=None,
+        base=None,
+        teachers=readers,
+        mean=np.zeros(len(say), dtype=np.float32),
+        scale=np.ones(len(say), dtype=np.float32),
+        weights=say,
+        bias=np.zeros(classes, dtype=np.float32),
+    )
