@@ -16,7 +16,7 @@ from greffe.errors import InputError, RunError
 from greffe.report.build import HTML_FILE, write_runs_report, write_study_report
 from greffe.report.numbers import Language
 from greffe.report.verdict import Verdict, verdict
-from greffe.run import RUN_FILE, RunDirectory, open_base
+from greffe.run import RUN_FILE, RunDirectory, open_base, open_run
 from greffe.stages import compare as compare_stage
 from greffe.stages.labelled import Examples, load_examples
 from greffe.stages.run_documents import run_document
@@ -59,6 +59,7 @@ def compare(
     valid: Examples | None = None,
     test: Examples | None = None,
     arms: Runs | None = None,
+    teachers: Sequence[str | Path | RunDirectory] = (),
     frozen: bool = False,
     seeds: int | Sequence[int] = compare_stage.SEEDS,
     labels: Sequence[int] = (),
@@ -73,6 +74,7 @@ def compare(
 ) -> Study:
     """Was the pretraining worth it? Arms over paired seeds, baselines, statistics, a report.
 
+    With teachers, runs that label texts already, one more arm has what they say as features.
     The same call goes on where an interrupted one stopped, and reuses what is already done.
     """
     study = compare_stage.compare(
@@ -82,6 +84,7 @@ def compare(
         valid=valid,
         test=test,
         arms={name: open_base(run) for name, run in (arms or {}).items()},
+        teachers=[open_run(teacher) for teacher in teachers],
         frozen=frozen,
         seeds=seeds,
         labels=labels,

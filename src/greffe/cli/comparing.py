@@ -27,6 +27,14 @@ def compare(
         list[str] | None,
         typer.Option("--arm", help="One more base to compare: name=RUN. Repeatable."),
     ] = None,
+    teachers: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--teacher",
+            help="A run that labels texts already; one more arm, advised, has what it says of each "
+            "as features. Repeatable.",
+        ),
+    ] = None,
     frozen: Annotated[
         bool, typer.Option("--frozen", help="Also with the base frozen: a linear probe.")
     ] = False,
@@ -64,6 +72,7 @@ def compare(
         valid=valid,
         test=test,
         arms=_read_arms(arm or []),
+        teachers=teachers or [],
         frozen=frozen,
         seeds=seeds,
         labels=_read_labels(labels),

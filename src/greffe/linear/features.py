@@ -6,7 +6,7 @@ texts read each of them once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, Self
 
 import numpy as np
@@ -94,27 +94,47 @@ class BaseReader:
         return base_features(self.model, self.tokenizer, texts, causal=self.causal)
 
 
-class FeatureCache(BaseReader):
-    """The same, keeping the vector of every text that it has read."""
+class KeepingReader:
+    """A reader that keeps the vector of every text that it has read."""
 
-    def __init__(self, base: RunDirectory | BaseReader) -> None:
-        reader = BaseReader.of(base) if isinstance(base, RunDirectory) else base
-        super().__init__(reader.model, reader.tokenizer, causal=reader.causal)
+    def __init__(self, columns: int, read: Callable[[Sequence[str]], np.ndarray]) -> None:
+        self.columns = columns
+        self._read = read
         self._known: dict[str, np.ndarray] = {}
 
     def features(self, texts: Sequence[str]) -> np.ndarray:
-        """One vector a text [N, F]; only new texts are read."""
+        """One vector a text [N, columns], float32; only new texts are read."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:
-            self._read(new)
+            self._known.update(zip(new, self._read(new), strict=True))
         result = np.empty((len(texts), self.columns), dtype=np.float32)
         for place, text in enumerate(texts):
             result[place] = self._known[text]
         return result
 
-    def _read(self, texts: Sequence[str]) -> None:
+
+class FeatureCache(BaseReader):
+    """A base that reads each text once."""
+
+    def __init__(self, base: RunDirectory | BaseReader) -> None:
+        self._reader = BaseReader.of(base) if isinstance(base, RunDirectory) else base
+        super().__init__(self._reader.model, self._reader.tokenizer, causal=self._reader.causal)
+        self._kept = KeepingReader(self.columns, self._read)
+
+    def features(self, texts: Sequence[str]) -> np.ndarray:
+        """One vector a text [N, F]; only new texts are read."""
+        return self._kept.features(texts)
+
+    def _read(self, texts: Sequence[str]) -> np.ndarray:
         with Progress("read with the base", len(texts), "texts") as progress:
-            for start in range(0, len(texts), BLOCK_TEXTS):
-                block = texts[start : start + BLOCK_TEXTS]
-                self._known.update(zip(block, super().features(block), strict=True))
-                progress.advance(len(block))
+            return read_in_blocks(self._reader, texts, progress)
+
+
+def read_in_blocks(reader: Reader, texts: Sequence[str], progress: Progress) -> np.ndarray:
+    """One vector a text [N, columns]; the texts pass in blocks, which progress counts."""
+    blocks = []
+    for start in range(0, len(texts), BLOCK_TEXTS):
+        block = texts[start : start + BLOCK_TEXTS]
+        blocks.append(reader.features(block))
+        progress.advance(len(block))
+    return np.concatenate(blocks)

@@ -83,7 +83,8 @@ def write_linear_run(
             ),
             weights=weights_hash,
             teachers=hashes,
-            result=result,
+            result=result
+            | ({"teachers": ", ".join(teacher.name for teacher in teachers)} if teachers else {}),
         )
     )
     return run
@@ -93,12 +94,10 @@ def load_linear(run: RunDirectory) -> LinearClassifier:
     """The classifier of a linear run, with its base and its teachers if it has any."""
     manifest = run.manifest()
     base = BaseReader.of(run) if manifest.weights is not None else None
-    teachers = []
-    for number, digest in enumerate(manifest.teachers):
-        folder = _teacher_folder(run, number)
-        _check_teacher(folder, digest)
-        teachers.append(open_teacher(RunDirectory(folder)))
-    return LinearClassifier.load(run.path, base, teachers)
+    carried = teachers_of(run)
+    for teacher, digest in zip(carried, manifest.teachers, strict=True):
+        _check_teacher(teacher.path, digest)
+    return LinearClassifier.load(run.path, base, [open_teacher(teacher) for teacher in carried])
 
 
 def predict_linear(
@@ -156,6 +155,20 @@ def require_labels(run: RunDirectory) -> None:
         )
 
 
+def teachers_of(run: RunDirectory) -> list[RunDirectory]:
+    """The teachers that a run carries with it, in their order; not opened, not checked."""
+    numbers = range(len(run.manifest().teachers))
+    return [RunDirectory(_teacher_folder(run, number)) for number in numbers]
+
+
+def run_hash(folder: Path) -> str:
+    """SHA-256 over names and contents of what a run predicts with."""
+    digest = hashlib.sha256()
+    for name in _predicting(folder):
+        digest.update(f"{name.as_posix()}:{file_hash(folder / name)};".encode())
+    return digest.hexdigest()
+
+
 def _teacher_folder(run: RunDirectory, number: int) -> Path:
     return run.path / TEACHERS / str(number)
 
@@ -169,7 +182,7 @@ def _check_teacher(folder: Path, digest: str) -> None:
             found="no such folder",
             hint="copy the run again from where it came, with all of its folders",
         )
-    if (found := _run_hash(folder)) != digest:
+    if (found := run_hash(folder)) != digest:
         raise CorruptError(
             f"{folder} is damaged or was replaced.",
             expected=f"a teacher with SHA-256 {digest[:12]}…",
@@ -188,15 +201,7 @@ def _copy_run(source: Path, target: Path) -> str:
         except OSError as error:
             raise disk_error(error, path) from error
         write_atomic(path, content)
-    return _run_hash(target)
-
-
-def _run_hash(folder: Path) -> str:
-    """SHA-256 over names and contents of what a run predicts with."""
-    digest = hashlib.sha256()
-    for name in _predicting(folder):
-        digest.update(f"{name.as_posix()}:{file_hash(folder / name)};".encode())
-    return digest.hexdigest()
+    return run_hash(target)
 
 
 def _predicting(folder: Path) -> list[Path]:

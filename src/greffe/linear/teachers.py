@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from greffe.inference.predict import BLOCK_TEXTS
-from greffe.linear.features import Reader
+from greffe.linear.features import Reader, read_in_blocks
 from greffe.progress import Progress
 
 LEAST_SHARE = 1e-6
@@ -40,14 +39,6 @@ def ask(teachers: Sequence[Reader], texts: Sequence[str]) -> list[np.ndarray]:
     """What each teacher says of the texts [N, its columns], block by block and with progress."""
     if not teachers:
         return []
-    said = []
     what = "ask the teacher" if len(teachers) == 1 else "ask the teachers"
     with Progress(what, len(teachers) * len(texts), "texts") as progress:
-        for teacher in teachers:
-            blocks = []
-            for start in range(0, len(texts), BLOCK_TEXTS):
-                block = texts[start : start + BLOCK_TEXTS]
-                blocks.append(teacher.features(block))
-                progress.advance(len(block))
-            said.append(np.concatenate(blocks))
-    return said
+        return [read_in_blocks(teacher, texts, progress) for teacher in teachers]

@@ -68,7 +68,8 @@ def _bootstrap(words: Words, found: Estimate, write: Callable[[float, float], st
 
 
 def ways_table(document: StudyDocument, words: Words) -> Table:
-    """What each arm is, and the run it starts from."""
+    """What each arm is, the run it starts from and, where an arm has some, its teachers."""
+    has_teachers = any(arm.teachers for arm in document.arms)
     return Table(
         "ways",
         words("table.ways"),
@@ -76,16 +77,23 @@ def ways_table(document: StudyDocument, words: Words) -> Table:
             text_column(words("column.arm"), "arm"),
             text_column(words("column.way"), "kind"),
             text_column(words("column.run"), "run"),
+            *([text_column(words("column.teachers"), "teachers")] if has_teachers else []),
         ],
         [
             [
                 cell(arm_name(words, arm), arm.name),
                 cell(words(f"arm_titles.{arm.kind}"), arm.kind),
                 cell(arm.run or words("number.none"), arm.run),
+                *([_teachers(words, arm)] if has_teachers else []),
             ]
             for arm in document.arms
         ],
     )
+
+
+def _teachers(words: Words, arm: Arm) -> Cell:
+    names = ", ".join(arm.teachers)
+    return cell(names or words("number.none"), names or None)
 
 
 def comparisons_table(document: StudyDocument, words: Words) -> Table:

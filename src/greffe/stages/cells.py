@@ -33,6 +33,7 @@ from greffe.run import RUN_FILE, RunDirectory
 from greffe.stages.finetune import finetune
 from greffe.stages.finetune_choices import finetune_recipe
 from greffe.stages.labelled import data_hash
+from greffe.stages.teaching import Teachers
 from greffe.study.directory import CellResult, EpochLook, Move
 from greffe.study.parts import Parts, labelled_subset
 from greffe.study.plan import PRETRAINED, SCRATCH, ArmPlan, Cell
@@ -63,13 +64,20 @@ class Choices:
 
 
 class Trainer:
-    """Computes cells; base features that several of them need are kept."""
+    """Computes cells; what bases and teachers say of a text is kept for all that need it."""
 
-    def __init__(self, parts: Parts, choices: Choices, bases: dict[Path, str]) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        choices: Choices,
+        bases: dict[Path, str],
+        teachers: Teachers | None = None,
+    ) -> None:
         self.parts = parts
         self.choices = choices
         self.bases = bases
         """The hash of each base's weights, by its run."""
+        self.teachers = teachers or Teachers()
         self._features: dict[Path, FeatureCache] = {}
         self._test_hash = data_hash(parts.test)
 
@@ -79,7 +87,7 @@ class Trainer:
         arm = cell.arm
         recipe = None if arm.is_linear else self.choices.of(arm, cell.seed).to_toml()
         known = None if arm.run is None else arm.run.manifest()
-        inputs = [
+        inputs: list[object] = [
             FORMAT,
             arm.kind,
             None if arm.run is None or arm.kind == "scratch" else self.bases[arm.run.path],
@@ -91,6 +99,8 @@ class Trainer:
             data_hash(valid),
             self._test_hash,
         ]
+        if arm.teachers:  # nothing is added for others: their earlier results stay good
+            inputs.append([self.teachers.hashes[teacher.path] for teacher in arm.teachers])
         return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()
 
     def compute(self, cell: Cell, folder: Path, *, resume: bool) -> CellResult:
@@ -180,11 +190,12 @@ class Trainer:
                 labels,
                 tfidf=True,
                 base=None if arm.run is None else self._features_of(arm.run),
+                teachers=self.teachers.readers(arm.teachers),
                 seed=cell.seed,
             )
             seconds = time.perf_counter() - began
             shares = model.probabilities(texts)
-        if arm.kind == "stacked" and cell.is_full:
+        if arm.run is not None and cell.is_full:
             self._keep(cell, model, examples, folder)
         return CellResult(
             probabilities=_rounded(shares),
@@ -197,13 +208,14 @@ class Trainer:
     def _keep(
         self, cell: Cell, model: LinearClassifier, examples: Sequence[Example], folder: Path
     ) -> None:
-        """A stacked model can be predicted with as any other run."""
+        """A model with a base can be predicted with as any other run."""
         with OutputFolder(folder, overwrite=True) as taken:
             write_linear_run(
                 taken.path,
                 model,
                 self.parts.labels,
                 parent=cell.arm.run,
+                teachers=cell.arm.teachers,
                 threads=torch.get_num_threads(),
                 data={"train": data_hash(examples)},
                 result={"accuracy": model.settings.accuracy, "c": model.settings.c},

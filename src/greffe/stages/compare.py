@@ -10,27 +10,27 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from greffe import machine
 from greffe.checkpoint import load_tokenizer, run_weights
 from greffe.config import Recipe
-from greffe.data.tables import Example
 from greffe.data.text import ReadOptions
 from greffe.errors import InterruptedRunError, RecipeError
 from greffe.evaluation.paired import SIGNIFICANCE, smallest_sign_flip_p
 from greffe.output_folder import OutputFolder
 from greffe.progress import Progress, notice
-from greffe.run import RunDirectory, library_versions, this_command, this_moment
+from greffe.run import RunDirectory, this_command
 from greffe.stages.cells import Choices, Trainer, check_pairing, check_transfer, is_begun
 from greffe.stages.disagreements import find_disagreements
 from greffe.stages.labelled import Examples, data_hash, load_examples
+from greffe.stages.study_facts import data_summary, repeat_facts
+from greffe.stages.teaching import Teachers, refuse_teachers_of, say_what_teachers_know
 from greffe.stages.transfer_proof import base_hashes, prove_transfer
 from greffe.stages.views import parameter_tables, pictures_of, samples_of_arms
 from greffe.study.analysis import Analysis
 from greffe.study.directory import STUDY_FILE, CellFile, CellResult, StudyDirectory, StudyManifest
 from greffe.study.doctor import examine
 from greffe.study.doctor_labels import one_class
-from greffe.study.document import DataSummary, Finding, Part, PartName, Repeat, StudyDocument
-from greffe.study.parts import Parts, by_label, check_label_counts, part_data
+from greffe.study.document import Finding, StudyDocument
+from greffe.study.parts import Parts, check_label_counts, part_data
 from greffe.study.plan import MAJORITY, ArmPlan, Cell, plan_arms, plan_cells, planned_comparisons
 from greffe.training.compute import set_up_compute
 from greffe.world import World
@@ -47,6 +47,7 @@ def compare(
     valid: Examples | None = None,
     test: Examples | None = None,
     arms: Mapping[str, RunDirectory] | None = None,
+    teachers: Sequence[RunDirectory] = (),
     frozen: bool = False,
     seeds: int | Sequence[int] = SEEDS,
     labels: Sequence[int] = (),
@@ -61,25 +62,31 @@ def compare(
     """Run the whole study into `out`, or what is left of it; its document says what was found."""
     _check_alone()
     reading = options or ReadOptions()
-    plans = plan_arms(base, arms or {}, frozen=frozen)
+    plans = plan_arms(base, arms or {}, frozen=frozen, teachers=teachers)
     numbers = _seed_numbers(seeds)
     choices = Choices(recipe, budget, tuple(changes))
     choices.of(plans[0], numbers[0])  # a bad recipe is an error before the work
+    examples = load_examples(data, reading)
     parts = part_data(
-        load_examples(data, reading),
+        examples,
         None if valid is None else load_examples(valid, reading),
         None if test is None else load_examples(test, reading),
         SPLIT_SEED,
     )
     check_label_counts(labels, parts)
     set_up_compute(choices.of(plans[0], numbers[0]).train.threads)
+    asked = _open_teachers(teachers, parts, data_hash(examples))
     sources = {"train": data, "valid": valid, "test": test}
     folder = OutputFolder(
         out,
         markers=(STUDY_FILE,),
         overwrite=overwrite,
         resume=not overwrite,
-        sources=[*(arm.run.path for arm in plans if arm.run), *_paths(sources.values()), *corpus],
+        sources=[
+            *(run.path for arm in plans for run in (arm.run, *arm.teachers) if run is not None),
+            *_paths(sources.values()),
+            *corpus,
+        ],
     )
     with folder:
         study = StudyDirectory(folder.path)
@@ -99,14 +106,14 @@ def compare(
             options=reading,
         )
         bases = {arm.run.path: run_weights(arm.run)[1] for arm in plans if arm.run is not None}
-        trainer = Trainer(parts, choices, bases)
+        trainer = Trainer(parts, choices, bases, asked)
         results = _compute(study, trainer, cells, keep_runs=keep_runs)
         analysis = Analysis(parts, plans, results)
         kept = {arm.name: _best_cell(arm, results) for arm in plans}
         with Progress("compare: reading the results", 1) as progress, progress.part(1, ""):
             document = StudyDocument(
                 name=study.path.resolve().name,
-                data=_summary(parts, sources),
+                data=data_summary(parts, sources),
                 arms=[analysis.arm(arm, _kept_path(study, kept[arm.name])) for arm in plans],
                 comparisons=analysis.comparisons(),
                 label_curves=analysis.label_curves(),
@@ -116,11 +123,21 @@ def compare(
                 samples=samples_of_arms(plans, parts.train),
                 proof=prove_transfer(plans, parts, results, seed=SPLIT_SEED),
                 findings=[*findings, *_one_class(analysis)],
-                repeat=_repeat(choices.of(plans[0], numbers[0]), numbers, parts, bases),
+                repeat=repeat_facts(
+                    choices.of(plans[0], numbers[0]), numbers, parts, bases, asked.hashes
+                ),
             )
         study.write_document(document)
         study.write_manifest(manifest.model_copy(update={"status": "finished"}))
     return study
+
+
+def _open_teachers(runs: Sequence[RunDirectory], parts: Parts, given: str) -> Teachers:
+    """Ready to be asked, unless one knows the test texts; `given` is the hash of all of `data`."""
+    opened = Teachers(runs)
+    refuse_teachers_of(runs, {data_hash(parts.test), *([given] if parts.is_split["test"] else [])})
+    say_what_teachers_know(runs, {data_hash(parts.train), given})
+    return opened
 
 
 # --- cells --------------------------------------------------------------------------------------
@@ -221,33 +238,6 @@ def _label(cell: Cell) -> str:
     return f"{cell.arm.name}{labels}, seed {cell.seed}"
 
 
-def _summary(parts: Parts, sources: Mapping[str, Examples | None]) -> DataSummary:
-    named: dict[PartName, list[Example]] = {
-        "train": parts.train,
-        "valid": parts.valid,
-        "test": parts.test,
-    }
-    return DataSummary(
-        labels=parts.labels,
-        parts=[
-            Part(
-                name=name,
-                source="split off" if parts.is_split[name] else _source(sources[name]),
-                texts=len(examples),
-                by_label=by_label(examples, parts.labels),
-                digest=data_hash(examples),
-            )
-            for name, examples in named.items()
-        ],
-        repeated=sum(parts.is_repeated),
-        scored=len(parts.test) - sum(parts.is_repeated),
-    )
-
-
-def _source(source: Examples | None) -> str:
-    return Path(source).name if isinstance(source, str | Path) else "examples given in Python"
-
-
 def _one_class(analysis: Analysis) -> list[Finding]:
     found = (
         one_class(name, analysis.predicted(name), analysis.parts.test)
@@ -255,23 +245,6 @@ def _one_class(analysis: Analysis) -> list[Finding]:
         if name != MAJORITY
     )
     return [finding for finding in found if finding is not None]
-
-
-def _repeat(recipe: Recipe, seeds: list[int], parts: Parts, bases: Mapping[Path, str]) -> Repeat:
-    return Repeat(
-        command=this_command(),
-        created=this_moment(),
-        versions=library_versions(),
-        machine=machine.description(),
-        seeds=seeds,
-        recipe=recipe.to_toml(),
-        hashes={
-            **{RunDirectory(path).name: digest for path, digest in bases.items()},
-            "train": data_hash(parts.train),
-            "valid": data_hash(parts.valid),
-            "test": data_hash(parts.test),
-        },
-    )
 
 
 # --- flags ----------------------------------------------------------------------------------------

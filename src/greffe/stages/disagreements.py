@@ -13,7 +13,7 @@ from greffe.stages.cells import is_begun
 from greffe.study.analysis import Analysis
 from greffe.study.directory import StudyDirectory
 from greffe.study.document import Disagreement, Marked, Reading
-from greffe.study.plan import PRETRAINED, SCRATCH, STACKED, TFIDF, Cell
+from greffe.study.plan import PRETRAINED, READ_CLOSELY, SCRATCH, Cell
 
 EACH_WAY = 4
 LONGEST = 1200
@@ -26,7 +26,8 @@ def find_disagreements(
     """Texts that pretraining turned to the better, then to the worse; the clearest cases first."""
     shares = {
         arm: np.mean([result.probabilities for result in analysis.full[arm].results], axis=0)
-        for arm in (PRETRAINED, SCRATCH, TFIDF, STACKED)
+        for arm in READ_CLOSELY
+        if arm in analysis.full
     }
     places = np.arange(len(analysis.truth))
     gain = (shares[PRETRAINED] - shares[SCRATCH])[places, analysis.truth]

@@ -14,6 +14,7 @@ from greffe.output_folder import OutputFolder
 from greffe.progress import notice
 from greffe.run import RunDirectory
 from greffe.stages.labelled import Examples, check_classes, data_hash, load_examples
+from greffe.stages.teaching import say_what_teachers_know
 from greffe.training.compute import set_up_compute
 
 
@@ -41,16 +42,11 @@ def stack(
             "cross-validated accuracy flatters"
         )
     trained_on = data_hash(examples)
-    for teacher in teachers:
-        if teacher.manifest().lineage.data.get("train") == trained_on:
-            notice(
-                f"{teacher.name} learnt from these very texts: the cross-validated accuracy "
-                "flatters, and the model will trust it too much"
-            )
-    sources = [data] if isinstance(data, str | Path) else []
-    sources += [run.path for run in (parent, *teachers) if run is not None]
     # Opened before the folder is: a damaged teacher must not cost the run that is replaced.
     asked = [open_teacher(teacher) for teacher in teachers]
+    say_what_teachers_know(teachers, [trained_on])
+    sources = [data] if isinstance(data, str | Path) else []
+    sources += [run.path for run in (parent, *teachers) if run is not None]
     with OutputFolder(out, overwrite=overwrite, sources=sources) as folder:
         began = time.perf_counter()
         classifier = fit_linear(
@@ -74,8 +70,7 @@ def stack(
                 "tfidf_features": classifier.tfidf.columns if classifier.tfidf else 0,
                 "accuracy": settings.accuracy,
                 "log_loss": settings.log_loss,
-            }
-            | ({"teachers": ", ".join(run.name for run in teachers)} if teachers else {}),
+            },
         )
     notice(
         f"stack: {settings.texts:,} texts, {len(classifier.weights):,} features, C = {settings.c:g}"

@@ -32,8 +32,8 @@ from greffe.study.document import (
 from greffe.study.parts import Parts
 from greffe.study.plan import (
     PRETRAINED,
+    READ_CLOSELY,
     SCRATCH,
-    STACKED,
     TFIDF,
     ArmPlan,
     Cell,
@@ -118,6 +118,7 @@ class Analysis:
             name=plan.name,
             kind=plan.kind,
             run=None if plan.run is None else plan.run.name,
+            teachers=[teacher.name for teacher in plan.teachers],
             seeds=table.seeds,
             accuracy=with_bootstrap(crossed_estimate(right, bounds=FRACTIONS), right),
             accuracy_everywhere=crossed_estimate(table.right, bounds=FRACTIONS)
@@ -226,8 +227,9 @@ class Analysis:
                     low=gain.low,
                     high=gain.high,
                 )
-                for name in (PRETRAINED, SCRATCH, TFIDF, STACKED)
-                if (gain := extrapolate(_same_rows(curves[name]), MORE_LABELS)) is not None
+                for name in READ_CLOSELY
+                if name in curves
+                and (gain := extrapolate(_same_rows(curves[name]), MORE_LABELS)) is not None
             ],
         )
 

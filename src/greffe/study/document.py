@@ -15,7 +15,7 @@ from greffe.evaluation.intervals import Estimate
 from greffe.evaluation.paired import McNemar
 
 PartName = Literal["train", "valid", "test"]
-ArmKind = Literal["pretrained", "scratch", "frozen", "majority", "tfidf", "stacked"]
+ArmKind = Literal["pretrained", "scratch", "frozen", "majority", "tfidf", "stacked", "advised"]
 Severity = Literal["serious", "warning", "note"]
 
 
@@ -80,6 +80,8 @@ class Arm(Spec):
     kind: ArmKind
     run: str | None
     """The run whose base it starts from, or whose shape it takes."""
+    teachers: list[str] = Field(default_factory=list)
+    """Runs that it asks about each text."""
     seeds: list[int]
     accuracy: Estimate
     """On the test texts that do not stand in training or validation."""

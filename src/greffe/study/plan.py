@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from greffe.errors import RecipeError
 from greffe.run import RunDirectory
@@ -15,9 +16,11 @@ from greffe.study.document import ArmKind
 from greffe.study.parts import Parts
 
 PRETRAINED, SCRATCH = "pretrained", "scratch"
-MAJORITY, TFIDF, STACKED = "majority", "tfidf", "stacked"
-LINEAR: tuple[ArmKind, ...] = ("majority", "tfidf", "stacked")
-_RESERVED = (PRETRAINED, SCRATCH, "frozen", MAJORITY, TFIDF, STACKED)
+MAJORITY, TFIDF, STACKED, ADVISED = "majority", "tfidf", "stacked", "advised"
+LINEAR: tuple[ArmKind, ...] = ("majority", "tfidf", "stacked", "advised")
+READ_CLOSELY = (PRETRAINED, SCRATCH, TFIDF, STACKED, ADVISED)
+"""Arms, where a study has them, that are asked about single texts and more labels."""
+_RESERVED: tuple[str, ...] = get_args(ArmKind)
 _NAME = re.compile(r"[\w.-]+")
 
 
@@ -28,6 +31,8 @@ class ArmPlan:
     name: str
     kind: ArmKind
     run: RunDirectory | None
+    teachers: tuple[RunDirectory, ...] = ()
+    """Runs that are asked about each text."""
 
     @property
     def is_linear(self) -> bool:
@@ -53,14 +58,18 @@ class Cell:
     @property
     def weight(self) -> float:
         """How long it takes beside others, roughly."""
-        share = {"majority": 0.0, "tfidf": 0.1, "stacked": 0.2, "frozen": 0.4}
+        share = {"majority": 0.0, "tfidf": 0.1, "stacked": 0.2, "advised": 0.3, "frozen": 0.4}
         return 1 + self.labels * share.get(self.arm.kind, 1.0)
 
 
 def plan_arms(
-    base: RunDirectory, others: Mapping[str, RunDirectory], *, frozen: bool
+    base: RunDirectory,
+    others: Mapping[str, RunDirectory],
+    *,
+    frozen: bool,
+    teachers: Sequence[RunDirectory] = (),
 ) -> list[ArmPlan]:
-    """The base and the same from scratch, further runs, frozen ones if asked for, the baselines."""
+    """The base and the same from scratch, further runs, frozen ones if asked for, linear models."""
     for name in others:
         if not _NAME.fullmatch(name) or name in _RESERVED or name.endswith("-frozen"):
             raise RecipeError(
@@ -77,6 +86,8 @@ def plan_arms(
     arms.append(ArmPlan(MAJORITY, "majority", None))
     arms.append(ArmPlan(TFIDF, "tfidf", None))
     arms.append(ArmPlan(STACKED, "stacked", base))
+    if teachers:
+        arms.append(ArmPlan(ADVISED, "advised", base, tuple(teachers)))
     return arms
 
 
@@ -105,4 +116,7 @@ def planned_comparisons(arms: Sequence[ArmPlan]) -> list[tuple[str, str]]:
         for arm in arms
         if arm.kind in ("pretrained", "frozen") and arm.name != PRETRAINED
     ]
-    return [*pairs, (STACKED, TFIDF), (STACKED, PRETRAINED)]
+    pairs += [(STACKED, TFIDF), (STACKED, PRETRAINED)]
+    if any(arm.name == ADVISED for arm in arms):
+        pairs += [(ADVISED, TFIDF), (ADVISED, STACKED)]
+    return pairs

@@ -123,6 +123,17 @@ def study() -> StudyDocument:
 
 
 @pytest.fixture(scope="session")
+def advised_study(study: StudyDocument) -> StudyDocument:
+    """The same with a teacher, whose arm is best."""
+    arm = _arm("advised", 0.871, 0.0).model_copy(update={"teachers": ["runs/teacher"]})
+    pairs = [("tfidf", 0.075), ("stacked", 0.029)]
+    more = [comparison("advised", name, gain, 0.01, p=0.01, is_shown=True) for name, gain in pairs]
+    return study.model_copy(
+        update={"arms": [*study.arms, arm], "comparisons": [*study.comparisons, *more]}
+    )
+
+
+@pytest.fixture(scope="session")
 def bare_study(study: StudyDocument) -> StudyDocument:
     """The least that a study has: two arms, nothing to add."""
     plain = {"epochs": [], "calibration": [], "confusion": [], "accuracy_everywhere": None}

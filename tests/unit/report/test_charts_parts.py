@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import get_args
 from xml.etree import ElementTree
 
 import pytest
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 from greffe.report.charts import ENGLISH, ChartWords, chart_block, distinct_kinds, marked_text
 from greffe.report.charts.numbers import decimals_of, figure, percentage, plain, points
 from greffe.report.charts.scales import Scale, apart, even_ticks, share_ticks, spread
-from greffe.report.charts.styles import SLOTS, styles_of
+from greffe.report.charts.styles import ARM_SLOTS, SLOTS, SPARE, styles_of
 from greffe.report.charts.svg import fitted, text_width
-from greffe.study.document import Marked
+from greffe.study.document import ArmKind, Marked
 
 FRENCH = ChartWords(decimal=",", thousands="\u202f", percent="\u202f%", points="\u00a0points")
 finite = st.floats(-1e9, 1e9, allow_subnormal=False)
@@ -100,6 +101,11 @@ def test_an_arm_keeps_its_style_whatever_stands_beside_it() -> None:
     for kind, style in together.items():
         assert styles_of([kind]) == [style]
     assert len(set(together.values())) == len(kinds)
+
+
+def test_every_kind_of_arm_has_a_style_of_its_own() -> None:
+    assert list(ARM_SLOTS) == list(get_args(ArmKind))
+    assert len(set(ARM_SLOTS.values())) == len(ARM_SLOTS) and len(SPARE) >= 2
 
 
 @given(st.lists(st.sampled_from(["pretrained", "scratch", "frozen", "train", "valid", "x"])))

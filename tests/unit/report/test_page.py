@@ -127,6 +127,17 @@ def test_texts_are_shown_as_they_are(page: Page, html: str) -> None:
     assert "<b>roman" not in html
 
 
+def test_an_advised_arm_is_named_with_its_teachers(
+    advised_study: StudyDocument, language: Language
+) -> None:
+    words = load_words(language)
+    shown = "".join(Page(page_html(study_page(advised_study, words), words)).text)
+    name = {"en": "advised", "fr": "conseillé"}[language]
+    assert f"{name} − TF-IDF" in shown
+    assert words("arm_titles.advised") in shown
+    assert "runs/teacher" in shown and words("column.teachers") in shown
+
+
 def test_the_verdict_is_the_first_thing(page: Page) -> None:
     names = [name for name, _ in page.elements]
     assert names.index("header") < names.index("nav") < names.index("main")

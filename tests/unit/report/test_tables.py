@@ -12,7 +12,13 @@ from greffe.report import evidence_tables
 from greffe.report.curve_tables import differences_table, epochs_table, labels_table, savings_table
 from greffe.report.numbers import Language
 from greffe.report.study_page import study_tables
-from greffe.report.study_tables import arms_table, comparisons_table, confusion_table, cost_table
+from greffe.report.study_tables import (
+    arms_table,
+    comparisons_table,
+    confusion_table,
+    cost_table,
+    ways_table,
+)
 from greffe.report.tables import (
     Column,
     Table,
@@ -139,6 +145,14 @@ def test_arms(study: StudyDocument) -> None:
 def test_the_column_for_repeated_texts_is_there_only_if_some_are(bare_study: StudyDocument) -> None:
     table = arms_table(bare_study, ENGLISH)
     assert "accuracy_everywhere" not in [key for column in table.columns for key in column.keys]
+
+
+def test_teachers_have_a_column_only_if_there_are_some(
+    study: StudyDocument, advised_study: StudyDocument
+) -> None:
+    assert "teachers" not in read_csv(ways_table(study, ENGLISH))[0]
+    rows = {row["arm"]: row["teachers"] for row in read_csv(ways_table(advised_study, ENGLISH))}
+    assert rows["advised"] == "runs/teacher" and rows["stacked"] == ""
 
 
 def test_comparisons(study: StudyDocument) -> None:

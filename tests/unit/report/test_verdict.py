@@ -278,3 +278,10 @@ def test_an_arm_with_a_name_of_its_own_keeps_it(study: StudyDocument) -> None:
     comparisons = study.comparisons[:2]
     named = study.model_copy(update={"arms": arms, "comparisons": comparisons})
     assert any("what to use. my {best} <arm>: 84.2 %" in text for text in said(named).sentences)
+
+
+def test_an_advised_arm_that_is_best_is_what_to_use(advised_study: StudyDocument) -> None:
+    english, french = said(advised_study), said(advised_study, "fr")
+    assert any("what to use. Advised (TF-IDF," in text for text in english.sentences)
+    assert any("à employer. Le modèle conseillé (TF-IDF," in text for text in french.sentences)
+    assert not any("lead" in text for text in english.sentences)

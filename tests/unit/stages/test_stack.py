@@ -202,4 +202,4 @@ def test_a_teacher_of_these_very_texts_is_said_to_flatter(
     assert "flatters" not in capsys.readouterr().err
     stack(examples, tmp_path / "flattered", teachers=[teacher, same])
     said = capsys.readouterr().err
-    assert f"{same.name} learnt from these very texts" in said and "flatters" in said
+    assert f"{same.name} learnt from these very training texts" in said and "flatters" in said

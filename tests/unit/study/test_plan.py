@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from greffe.data.tables import Example
 from greffe.errors import RecipeError
 from greffe.run import RunDirectory
+from greffe.study.document import ArmKind
 from greffe.study.parts import Parts
 from greffe.study.plan import Cell, plan_arms, plan_cells, planned_comparisons
 
@@ -42,7 +45,17 @@ def test_further_runs_and_frozen_ones() -> None:
     assert kinds["causal-frozen"] == ("frozen", OTHER)
 
 
-@pytest.mark.parametrize("name", ["scratch", "tfidf", "a/b", "", "mine-frozen", "a b"])
+def test_teachers_make_one_more_arm() -> None:
+    without = plan_arms(BASE, {}, frozen=False)
+    arms = plan_arms(BASE, {}, frozen=False, teachers=[OTHER, BASE])
+    assert arms[:-1] == without
+    advised = arms[-1]
+    assert (advised.name, advised.kind, advised.run) == ("advised", "advised", BASE)
+    assert advised.teachers == (OTHER, BASE) and advised.is_linear
+    assert not any(arm.teachers for arm in without)
+
+
+@pytest.mark.parametrize("name", [*get_args(ArmKind), "a/b", "", "mine-frozen", "a b"])
 def test_names_that_an_arm_cannot_have(name: str) -> None:
     with pytest.raises(RecipeError, match="cannot be called"):
         plan_arms(BASE, {name: OTHER}, frozen=False)
@@ -79,3 +92,9 @@ def test_the_question_is_the_first_comparison() -> None:
     assert ("frozen", "pretrained") in pairs
     assert ("stacked", "tfidf") in pairs
     assert len(set(pairs)) == len(pairs)
+
+
+def test_an_advised_arm_is_held_against_what_knows_no_teachers() -> None:
+    without = planned_comparisons(plan_arms(BASE, {}, frozen=False))
+    pairs = planned_comparisons(plan_arms(BASE, {}, frozen=False, teachers=[OTHER]))
+    assert pairs == [*without, ("advised", "tfidf"), ("advised", "stacked")]

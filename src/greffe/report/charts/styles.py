@@ -1,6 +1,6 @@
 """How series are told apart: a class for the colour and dash, and a marker. Knows no colours.
 
-Colours stand in the style sheet as `--series-1` to `--series-8`; each slot has its own marker and
+Colours stand in the style sheet as `--series-1` to `--series-9`; each slot has its own marker and
 dash, so that nothing hangs on colour alone.
 """
 
@@ -12,8 +12,17 @@ from dataclasses import dataclass
 from greffe.report.charts.shapes import distinct_kinds
 from greffe.report.charts.svg import coordinate, element
 
-ARM_KINDS = ("pretrained", "scratch", "frozen", "majority", "tfidf", "stacked")
-SLOTS = 8
+ARM_SLOTS = {
+    "pretrained": 0,
+    "scratch": 1,
+    "frozen": 2,
+    "majority": 3,
+    "tfidf": 4,
+    "stacked": 5,
+    "advised": 8,
+}
+SLOTS = 9
+SPARE = [slot for slot in range(SLOTS) if slot not in ARM_SLOTS.values()]
 
 # Corners of each slot's marker, for a radius of one; none is a circle.
 _CORNERS: tuple[tuple[tuple[float, float], ...], ...] = (
@@ -25,6 +34,10 @@ _CORNERS: tuple[tuple[tuple[float, float], ...], ...] = (
     ((0, 1.15), (1.1, -0.85), (-1.1, -0.85)),
     ((-0.6, -1.2), (0.6, -1.2), (1.2, 0), (0.6, 1.2), (-0.6, 1.2), (-1.2, 0)),
     ((-0.45, -1.3), (0.45, -1.3), (0.45, 1.3), (-0.45, 1.3)),
+    (
+        *((-0.4, -1.3), (0.4, -1.3), (0.4, -0.4), (1.3, -0.4), (1.3, 0.4), (0.4, 0.4)),
+        *((0.4, 1.3), (-0.4, 1.3), (-0.4, 0.4), (-1.3, 0.4), (-1.3, -0.4), (-0.4, -0.4)),
+    ),
 )
 
 
@@ -52,10 +65,10 @@ class Style:
 def styles_of(kinds: Sequence[str]) -> list[Style]:
     """A style for each series: arms have their own, others take what is free, in order."""
     unique = distinct_kinds(kinds)
-    free = [slot for slot in range(SLOTS) if slot not in {_own_slot(kind) for kind in unique}]
+    free = [slot for slot in range(SLOTS) if slot not in {ARM_SLOTS.get(kind) for kind in unique}]
     result = []
     for index, kind in enumerate(unique):
-        slot = _own_slot(kind)
+        slot = ARM_SLOTS.get(kind)
         if slot is None:
             wanted = _wanted_slot(kind)
             slot = wanted if wanted in free else free[0] if free else index % SLOTS
@@ -64,13 +77,9 @@ def styles_of(kinds: Sequence[str]) -> list[Style]:
     return result
 
 
-def _own_slot(kind: str) -> int | None:
-    return ARM_KINDS.index(kind) if kind in ARM_KINDS else None
-
-
 def _wanted_slot(kind: str) -> int | None:
     """A second arm of one kind looks the same whichever other arms a chart shows."""
     arm, _, number = kind.rpartition("-")
-    if arm not in ARM_KINDS or not number.isdecimal():
+    if arm not in ARM_SLOTS or not number.isdecimal():
         return None
-    return len(ARM_KINDS) + int(number) % (SLOTS - len(ARM_KINDS))
+    return SPARE[int(number) % len(SPARE)]

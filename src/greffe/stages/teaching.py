@@ -1,0 +1,64 @@
+"""Teachers of a stage: opened before the work, and what they have learnt from already.
+
+Only what runs record is known: a teacher of other texts that happen to be equal goes unnoticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from greffe.errors import MismatchError
+from greffe.linear.features import KeepingReader, Reader
+from greffe.linear.runs import open_teacher, run_hash, teachers_of
+from greffe.progress import notice
+from greffe.run import RunDirectory
+
+
+class Teachers:
+    """Teachers of a study by their runs, each asked once about a text."""
+
+    def __init__(self, runs: Sequence[RunDirectory] = ()) -> None:
+        self.hashes = {run.path: run_hash(run.path) for run in runs}
+        """Over all that each of them predicts with."""
+        self._readers: dict[Path, Reader] = {}
+        for run in runs:
+            if run.path not in self._readers:
+                teacher = open_teacher(run)
+                self._readers[run.path] = KeepingReader(teacher.columns, teacher.features)
+
+    def readers(self, runs: Sequence[RunDirectory]) -> list[Reader]:
+        """What asks these runs, in their order."""
+        return [self._readers[run.path] for run in runs]
+
+
+def say_what_teachers_know(teachers: Sequence[RunDirectory], training: Collection[str]) -> None:
+    """A notice for each teacher that learnt from tables with these hashes."""
+    for teacher in teachers:
+        if any(run.manifest().lineage.data.get("train") in training for run in _lineage(teacher)):
+            notice(
+                f"{teacher.name} learnt from these very training texts: the cross-validated "
+                "accuracy flatters, and the model will trust it too much"
+            )
+
+
+def refuse_teachers_of(teachers: Sequence[RunDirectory], test: Collection[str]) -> None:
+    """An error if a teacher learnt from, or was chosen on, a table with one of these hashes."""
+    for teacher in teachers:
+        for run in _lineage(teacher):
+            known = [name for name, digest in run.manifest().lineage.data.items() if digest in test]
+            if known:
+                raise MismatchError(
+                    f"{teacher.name} knows the test texts: the study would measure its memory.",
+                    expected="teachers that saw none of the texts that arms are tested on",
+                    found=f"the same texts as its {known[0]} part"
+                    + ("" if run is teacher else ", in a teacher of its own"),
+                    hint="leave this --teacher out, or test on other texts with --test FILE",
+                )
+
+
+def _lineage(teacher: RunDirectory) -> Iterator[RunDirectory]:
+    """A teacher, its own teachers, and theirs."""
+    yield teacher
+    for inner in teachers_of(teacher):
+        yield from _lineage(inner)
