@@ -68,13 +68,32 @@ def test_every_arm_has_its_figures(study):
     arms = {arm.name: arm for arm in study.found.arms}
     assert list(arms) == [
         *("pretrained", "scratch", "again", "frozen", "again-frozen"),
-        *("majority", "tfidf", "stacked"),
+        *("majority", "tfidf", "stacked", "blended"),
     ]
     for arm in arms.values():
         assert 0 <= arm.accuracy.low <= arm.accuracy.mean <= arm.accuracy.high <= 1
     assert arms["pretrained"].seeds == [1, 2]
     assert arms["pretrained"].epochs[-1].epoch == 1
     assert arms["majority"].accuracy.mean == pytest.approx(0.5, abs=0.1)
+
+
+def test_the_blended_arm_needs_no_training(study):
+    found = study.found
+    blended, pretrained, plain = (
+        next(arm for arm in found.arms if arm.name == name)
+        for name in ("blended", "pretrained", "tfidf")
+    )
+    assert blended.kind == "blended" and blended.seeds == [1, 2]
+    assert blended.epochs == [] and blended.kept_run is None and blended.initial_base is None
+    assert blended.cost.seconds == pytest.approx(pretrained.cost.seconds + plain.cost.seconds)
+    assert blended.cost.pretraining_tokens == pretrained.cost.pretraining_tokens
+    assert ("blended", "tfidf") in [(one.first, one.second) for one in found.comparisons]
+    points = found.label_curves.points
+    assert sum(point.arm == "blended" for point in points) == 2
+    for one in found.disagreements:
+        assert [reading.words for reading in one.readings if reading.arm == "blended"] == [[]]
+    assert not any(name.startswith("blended") for name in study.manifest().cells)
+    assert not list((study.path / "cells").glob("blended*"))
 
 
 def test_the_same_base_under_another_name_gives_the_same(study):
@@ -226,7 +245,8 @@ def test_the_command_prints_tables_and_the_verdict(command, world, test_part, tm
         *("--test", test_part, "--out", out, *SMALL),
     )
     assert done.code == 0, done.err
-    assert "pretrained - scratch" in done.out
+    assert "pretrained - scratch" in done.out and "blended - tfidf" in done.out
+    assert "2 seeds, 7 trainings" in done.err
     assert str(out / "report.html") in done.out
     assert "no test can reach 5 %" in done.err
     rebuilt = command("report", out, "--language", "fr", "--out", tmp_path / "fr")

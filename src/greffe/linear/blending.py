@@ -1,7 +1,7 @@
-"""Blend: several runs that label the same classes, each with the same say.
+"""Blend: several models that label the same classes, each with the same say.
 
-A linear classifier without a fit: its features are what the runs say, its weights the mean. So the
-probabilities are the geometric mean of theirs, scaled to one.
+Its probabilities are the geometric mean of theirs, scaled to one. As a run it is a linear model
+without a fit: its features are what the others say, its weights the mean.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import numpy as np
 
 from greffe.linear.classifier import LinearClassifier, LinearSettings
 from greffe.linear.features import Reader
+from greffe.linear.solving import softmax
+from greffe.linear.teachers import centred_logs
 
 
 def blended(
@@ -42,3 +44,8 @@ def blended(
         weights=say,
         bias=np.zeros(classes, dtype=np.float32),
     )
+
+
+def blended_shares(shares: Sequence[np.ndarray]) -> np.ndarray:
+    """The same of probabilities [N, classes] that are known already, classes in one order."""
+    return softmax(np.mean([centred_logs(each) for each in shares], axis=0))

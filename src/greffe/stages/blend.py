@@ -48,7 +48,7 @@ def blend(
             teachers=runs,
             threads=threads,
             data={} if shared is None else {"train": shared},
-            result={"blend of": ", ".join(run.name for run in runs)},
+            result={},
         )
     notice(f"blend: {len(runs)} runs, {len(labels)} classes, each with the same say")
     made.say_where()

@@ -18,6 +18,7 @@ from greffe.evaluation.paired import SIGNIFICANCE, smallest_sign_flip_p
 from greffe.output_folder import OutputFolder
 from greffe.progress import Progress, notice
 from greffe.run import RunDirectory, this_command
+from greffe.stages.blended_cells import blended_cells
 from greffe.stages.cells import Choices, Trainer, check_pairing, check_transfer, is_begun
 from greffe.stages.disagreements import find_disagreements
 from greffe.stages.labelled import Examples, data_hash, load_examples
@@ -107,9 +108,10 @@ def compare(
         )
         bases = {arm.run.path: run_weights(arm.run)[1] for arm in plans if arm.run is not None}
         trainer = Trainer(parts, choices, bases, asked)
-        results = _compute(study, trainer, cells, keep_runs=keep_runs)
+        trained = _compute(study, trainer, cells, keep_runs=keep_runs)
+        results = {**trained, **blended_cells(plans, trained)}
         analysis = Analysis(parts, plans, results)
-        kept = {arm.name: _best_cell(arm, results) for arm in plans}
+        kept = {arm.name: _best_cell(arm, trained) for arm in plans}
         with Progress("compare: reading the results", 1) as progress, progress.part(1, ""):
             document = StudyDocument(
                 name=study.path.resolve().name,

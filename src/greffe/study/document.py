@@ -15,7 +15,9 @@ from greffe.evaluation.intervals import Estimate
 from greffe.evaluation.paired import McNemar
 
 PartName = Literal["train", "valid", "test"]
-ArmKind = Literal["pretrained", "scratch", "frozen", "majority", "tfidf", "stacked", "advised"]
+ArmKind = Literal[
+    "pretrained", "scratch", "frozen", "majority", "tfidf", "stacked", "blended", "advised"
+]
 Severity = Literal["serious", "warning", "note"]
 
 

@@ -16,9 +16,10 @@ from greffe.study.document import ArmKind
 from greffe.study.parts import Parts
 
 PRETRAINED, SCRATCH = "pretrained", "scratch"
-MAJORITY, TFIDF, STACKED, ADVISED = "majority", "tfidf", "stacked", "advised"
+MAJORITY, TFIDF, STACKED = "majority", "tfidf", "stacked"
+BLENDED, ADVISED = "blended", "advised"
 LINEAR: tuple[ArmKind, ...] = ("majority", "tfidf", "stacked", "advised")
-READ_CLOSELY = (PRETRAINED, SCRATCH, TFIDF, STACKED, ADVISED)
+READ_CLOSELY = (PRETRAINED, SCRATCH, TFIDF, STACKED, BLENDED, ADVISED)
 """Arms, where a study has them, that are asked about single texts and more labels."""
 _RESERVED: tuple[str, ...] = get_args(ArmKind)
 _NAME = re.compile(r"[\w.-]+")
@@ -42,7 +43,7 @@ class ArmPlan:
 
 @dataclass(frozen=True)
 class Cell:
-    """One training: an arm with so many labels and a seed."""
+    """An arm with so many labels and a seed: one training, or what a blended arm makes of two."""
 
     arm: ArmPlan
     labels: int
@@ -69,7 +70,8 @@ def plan_arms(
     frozen: bool,
     teachers: Sequence[RunDirectory] = (),
 ) -> list[ArmPlan]:
-    """The base and the same from scratch, further runs, frozen ones if asked for, linear models."""
+    """The base and the same from scratch, further runs, frozen ones if asked for, linear models
+    and the blend of the base with TF-IDF."""
     for name in others:
         if not _NAME.fullmatch(name) or name in _RESERVED or name.endswith("-frozen"):
             raise RecipeError(
@@ -86,6 +88,7 @@ def plan_arms(
     arms.append(ArmPlan(MAJORITY, "majority", None))
     arms.append(ArmPlan(TFIDF, "tfidf", None))
     arms.append(ArmPlan(STACKED, "stacked", base))
+    arms.append(ArmPlan(BLENDED, "blended", base))
     if teachers:
         arms.append(ArmPlan(ADVISED, "advised", base, tuple(teachers)))
     return arms
@@ -94,9 +97,10 @@ def plan_arms(
 def plan_cells(
     arms: Sequence[ArmPlan], labels: Sequence[int], seeds: Sequence[int], parts: Parts
 ) -> list[Cell]:
-    """All labels first, seed by seed over all arms: stopped early, what is done is paired.
+    """The trainings. All labels first, seed by seed: stopped early, what is done is paired.
 
-    A linear model on all labels has nothing that a seed could change: one cell is enough.
+    A linear model on all labels has nothing that a seed could change: one cell is enough. What a
+    blended arm says follows from other cells.
     """
     counts = sorted({*labels, parts.labelled}, reverse=True)
     return [
@@ -104,7 +108,8 @@ def plan_cells(
         for count in counts
         for seed in seeds
         for arm in arms
-        if not (arm.is_linear and count == parts.labelled and seed != seeds[0])
+        if arm.kind != "blended"
+        and not (arm.is_linear and count == parts.labelled and seed != seeds[0])
     ]
 
 
@@ -116,7 +121,7 @@ def planned_comparisons(arms: Sequence[ArmPlan]) -> list[tuple[str, str]]:
         for arm in arms
         if arm.kind in ("pretrained", "frozen") and arm.name != PRETRAINED
     ]
-    pairs += [(STACKED, TFIDF), (STACKED, PRETRAINED)]
+    pairs += [(STACKED, TFIDF), (STACKED, PRETRAINED), (BLENDED, TFIDF)]
     if any(arm.name == ADVISED for arm in arms):
         pairs += [(ADVISED, TFIDF), (ADVISED, STACKED)]
     return pairs

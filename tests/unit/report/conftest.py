@@ -134,6 +134,16 @@ def advised_study(study: StudyDocument) -> StudyDocument:
 
 
 @pytest.fixture(scope="session")
+def blended_study(study: StudyDocument) -> StudyDocument:
+    """The same with the blend of the base and TF-IDF, which is best."""
+    arm = _arm("blended", 0.856, 0.008)
+    more = comparison("blended", "tfidf", 0.06, 0.01, p=0.01, is_shown=True)
+    return study.model_copy(
+        update={"arms": [*study.arms, arm], "comparisons": [*study.comparisons, more]}
+    )
+
+
+@pytest.fixture(scope="session")
 def bare_study(study: StudyDocument) -> StudyDocument:
     """The least that a study has: two arms, nothing to add."""
     plain = {"epochs": [], "calibration": [], "confusion": [], "accuracy_everywhere": None}

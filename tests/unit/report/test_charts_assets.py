@@ -83,7 +83,7 @@ def test_every_theme_knows_every_colour() -> None:
 
 
 def test_every_slot_has_colour_and_dash() -> None:
-    dashes = re.findall(r"\.s(\d) \{ --hue: var\(--series-\1\); --dash: ([^;]+); \}", CSS)
+    dashes = re.findall(r"\.s(\d+) \{ --hue: var\(--series-\1\); --dash: ([^;]+); \}", CSS)
     assert [int(slot) for slot, _ in dashes] == list(range(1, SLOTS + 1))
     assert len({dash for _, dash in dashes}) == SLOTS
 

@@ -138,6 +138,14 @@ def test_an_advised_arm_is_named_with_its_teachers(
     assert "runs/teacher" in shown and words("column.teachers") in shown
 
 
+def test_a_blended_arm_is_named(blended_study: StudyDocument, language: Language) -> None:
+    words = load_words(language)
+    shown = "".join(Page(page_html(study_page(blended_study, words), words)).text)
+    name = {"en": "blended", "fr": "mêlé"}[language]
+    assert f"{name} − TF-IDF" in shown
+    assert words("arm_titles.blended") in shown
+
+
 def test_the_verdict_is_the_first_thing(page: Page) -> None:
     names = [name for name, _ in page.elements]
     assert names.index("header") < names.index("nav") < names.index("main")

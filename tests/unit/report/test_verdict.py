@@ -285,3 +285,10 @@ def test_an_advised_arm_that_is_best_is_what_to_use(advised_study: StudyDocument
     assert any("what to use. Advised (TF-IDF," in text for text in english.sentences)
     assert any("à employer. Le modèle conseillé (TF-IDF," in text for text in french.sentences)
     assert not any("lead" in text for text in english.sentences)
+
+
+def test_a_blended_arm_that_is_best_is_what_to_use(blended_study: StudyDocument) -> None:
+    english, french = said(blended_study), said(blended_study, "fr")
+    assert any("what to use. Blended (the pretrained" in text for text in english.sentences)
+    assert any("à employer. Le mélange (modèle" in text for text in french.sentences)
+    assert not any("lead" in text for text in english.sentences)

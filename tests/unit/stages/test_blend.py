@@ -9,7 +9,7 @@ import pytest
 
 from greffe.data.tables import Example
 from greffe.errors import MismatchError, RecipeError, RunError, RunExistsError
-from greffe.linear.blending import blended
+from greffe.linear.blending import blended, blended_shares
 from greffe.linear.runs import load_linear
 from greffe.linear.teachers import Teacher
 from greffe.samples.toy import toy_reviews
@@ -34,6 +34,9 @@ def test_the_geometric_mean_of_what_is_said():
     np.testing.assert_allclose(
         both.probabilities(["x", "y"]), geometric(SURE, UNSURE), rtol=1e-5, atol=1e-6
     )
+    np.testing.assert_allclose(
+        both.probabilities(["x", "y"]), blended_shares([SURE, UNSURE]), rtol=1e-6
+    )
 
 
 def test_each_may_name_its_classes_in_another_order():
@@ -54,7 +57,7 @@ def test_a_blend_stands_alone_and_says_what_it_is_made_of(examples, fresh_run, t
     run = blend([linear, network], tmp_path / "out")
     texts = [example.text for example in examples[:5]]
     expected = load_linear(run).probabilities(texts)
-    assert run.manifest().result == {"blend of": f"{linear.name}, {network.name}"}
+    assert run.manifest().result == {"teachers": f"{linear.name}, {network.name}"}
     assert run.manifest().labels == ["négatif", "positif"]
     for source in (linear, network):
         shutil.rmtree(source.path)

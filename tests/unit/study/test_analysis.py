@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,8 +25,10 @@ ARMS = [
     ArmPlan("majority", "majority", None),
     ArmPlan("tfidf", "tfidf", None),
     ArmPlan("stacked", "stacked", None),
+    ArmPlan("blended", "blended", None),
 ]
 SKILL = {"pretrained": 0.85, "scratch": 0.7, "majority": 0.5, "tfidf": 0.8, "stacked": 0.9}
+SKILL["blended"] = 0.9
 
 
 def parts_of(repeated: int = 0) -> Parts:
@@ -59,6 +63,7 @@ def analysis_of(
     parts: Parts, labels: tuple[int, ...] = (), skill: dict[str, float] = SKILL, seed: int = 0
 ) -> Analysis:
     cells = plan_cells(ARMS, labels, SEEDS, parts)
+    cells += [replace(cell, arm=ARMS[-1]) for cell in cells if cell.arm == ARMS[0]]
 
     def at(cell: Cell) -> float:
         # A tenth of the way from chance for each doubling below all labels.

@@ -33,8 +33,9 @@ def test_the_usual_arms() -> None:
         ("majority", "majority"),
         ("tfidf", "tfidf"),
         ("stacked", "stacked"),
+        ("blended", "blended"),
     ]
-    assert [arm.run for arm in arms] == [BASE, BASE, None, None, BASE]
+    assert [arm.run for arm in arms] == [BASE, BASE, None, None, BASE, BASE]
 
 
 def test_further_runs_and_frozen_ones() -> None:
@@ -62,8 +63,8 @@ def test_names_that_an_arm_cannot_have(name: str) -> None:
 
 
 def test_all_labels_come_first_and_a_linear_model_needs_one_seed_there() -> None:
-    arms = plan_arms(BASE, {}, frozen=False)
-    cells = plan_cells(arms, [20], [1, 2], parts_of(80, 20))
+    *arms, blended = plan_arms(BASE, {}, frozen=False)
+    cells = plan_cells([*arms, blended], [20], [1, 2], parts_of(80, 20))
     assert names(cells) == [
         "pretrained-all-1",
         "scratch-all-1",
@@ -90,7 +91,7 @@ def test_the_question_is_the_first_comparison() -> None:
     assert pairs[0] == ("pretrained", "scratch")
     assert ("causal", "pretrained") in pairs
     assert ("frozen", "pretrained") in pairs
-    assert ("stacked", "tfidf") in pairs
+    assert pairs[-3:] == [("stacked", "tfidf"), ("stacked", "pretrained"), ("blended", "tfidf")]
     assert len(set(pairs)) == len(pairs)
 
 

@@ -1,6 +1,6 @@
 """How series are told apart: a class for the colour and dash, and a marker. Knows no colours.
 
-Colours stand in the style sheet as `--series-1` to `--series-9`; each slot has its own marker and
+Colours stand in the style sheet as `--series-1` to `--series-10`; each slot has its own marker and
 dash, so that nothing hangs on colour alone.
 """
 
@@ -19,9 +19,10 @@ ARM_SLOTS = {
     "majority": 3,
     "tfidf": 4,
     "stacked": 5,
+    "blended": 9,
     "advised": 8,
 }
-SLOTS = 9
+SLOTS = 10
 SPARE = [slot for slot in range(SLOTS) if slot not in ARM_SLOTS.values()]
 
 # Corners of each slot's marker, for a radius of one; none is a circle.
@@ -38,6 +39,7 @@ _CORNERS: tuple[tuple[tuple[float, float], ...], ...] = (
         *((-0.4, -1.3), (0.4, -1.3), (0.4, -0.4), (1.3, -0.4), (1.3, 0.4), (0.4, 0.4)),
         *((0.4, 1.3), (-0.4, 1.3), (-0.4, 0.4), (-1.3, 0.4), (-1.3, -0.4), (-0.4, -0.4)),
     ),
+    ((-1.1, -1.15), (1.1, -1.15), (-1.1, 1.15), (1.1, 1.15)),
 )
 
 
