@@ -13,6 +13,8 @@ import greffe
 from greffe.progress import quiet
 
 CHOICES = ["train.threads=1", "train.evaluate_every=4steps"]
+NO_DROPOUT = "objective.dropout=0"
+"""What is dropped is drawn by each rank for its own rows."""
 
 
 @pytest.mark.slow
@@ -27,13 +29,42 @@ def test_two_ranks_end_where_one_does(world, tmp_path, objective):
             budget="8steps",
             changes=CHOICES,
         )
+    errors = on_two_ranks(
+        *("pretrain", world.corpus, "--recipe", "tiny", "--objective", objective),
+        *("--budget", "8steps", "--out", tmp_path / "two"),
+    )
+    assert_same(alone, greffe.load(tmp_path / "two"))
+    assert errors.count("run written to") == 1
+
+
+@pytest.mark.slow
+def test_two_ranks_average_the_same_members(world, tmp_path):
+    with quiet():
+        alone = greffe.finetune(
+            world.base,
+            data=world.train,
+            valid=world.valid,
+            out=tmp_path / "one",
+            budget="4steps",
+            members=2,
+            changes=[*CHOICES, NO_DROPOUT],
+        )
+    errors = on_two_ranks(
+        *("finetune", "--from", world.base, "--data", world.train, "--valid", world.valid),
+        *("--budget", "4steps", "--members", "2", "--out", tmp_path / "two", "--set", NO_DROPOUT),
+    )
+    assert_same(alone, greffe.load(tmp_path / "two"))
+    assert not (tmp_path / "two" / "members").exists()
+    assert errors.count("average of 2") == 1
+
+
+def on_two_ranks(*words: object) -> str:
+    """What a command writes to stderr that two processes run together."""
     changes = [word for change in CHOICES for word in ("--set", change)]
     done = subprocess.run(
         [
             *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"),
-            *("--standalone", "-m", "greffe", "pretrain", str(world.corpus)),
-            *("--recipe", "tiny", "--objective", objective, "--budget", "8steps"),
-            *("--out", str(tmp_path / "two"), *changes),
+            *("--standalone", "-m", "greffe", *map(str, words), *changes),
         ],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -41,10 +72,12 @@ def test_two_ranks_end_where_one_does(world, tmp_path, objective):
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    both = greffe.load(tmp_path / "two")
-    first, second = alone.model.state_dict(), both.model.state_dict()
-    for name, tensor in first.items():
+    return done.stderr
+
+
+def assert_same(alone: greffe.Run, both: greffe.Run) -> None:
+    second = both.model.state_dict()
+    for name, tensor in alone.model.state_dict().items():
         # Adam divides by small numbers: rounding of sums in another order grows to this.
         torch.testing.assert_close(second[name], tensor, rtol=1e-3, atol=2e-4)
     assert alone.manifest().result["tokens"] == both.manifest().result["tokens"]
-    assert done.stderr.count("run written to") == 1
