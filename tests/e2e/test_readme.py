@@ -51,6 +51,8 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("valid", 12, 2),
         ("test", 12, 3),
         ("other_reviews", 24, 4),
+        ("films", 24, 5),
+        ("restaurants", 24, 6),
     ):
         rows = (f"{label}\t{text}\n" for label, text in toy_reviews(count, seed=seed))
         (tmp_path / f"{name}.tsv").write_text("".join(rows), "utf-8")
@@ -88,7 +90,7 @@ def test_every_command_of_the_readme_works(command, workplace):
     found = commands()
     verbs = {words[0] for words in found}
     assert verbs >= {"prepare", "pretrain", "finetune", "evaluate", "predict", "generate", "fill"}
-    assert verbs >= {"compare", "doctor", "report", "stack"}
+    assert verbs >= {"blend", "compare", "doctor", "report", "stack"}
     printed = {}
     for words in found:
         outcome = command(*words, *QUICK.get(words[0], []))
