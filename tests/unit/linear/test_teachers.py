@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from greffe.errors import CorruptError
 from greffe.linear import classifier as module
-from greffe.linear import teachers as teachers_module
+from greffe.linear import features as features_module
 from greffe.linear.blocks import Blocks, Compact
 from greffe.linear.choosing import Choice
 from greffe.linear.classifier import LinearClassifier
@@ -76,7 +76,7 @@ def test_no_texts_have_no_features() -> None:
 def test_a_teacher_is_asked_block_by_block(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(teachers_module, "BLOCK_TEXTS", 4)
+    monkeypatch.setattr(features_module, "BLOCK_TEXTS", 4)
     sizes: list[int] = []
     quiet = drawn_teacher(2)
 
