@@ -295,8 +295,8 @@ class Recipe(Spec):
     def _members_teach(self) -> Self:
         if self.train.members > 1 and self.objective.kind != "classification":
             raise ValueError(
-                f"train.members {self.train.members}: only fine-tunings are averaged, "
-                "set finetune.members"
+                f"train.members = 1 (found {self.train.members}): only fine-tunings are averaged, "
+                "by finetune.members"
             )
         return self
 

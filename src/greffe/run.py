@@ -160,7 +160,8 @@ class RunDirectory:
             close = difflib.get_close_matches(str(path), shipped_bases(), n=1)
             raise RunError(
                 f"There is no run at {path}.",
-                expected=f"a folder that greffe pretrain or finetune wrote{or_a_shipped_base()}",
+                expected="a folder that greffe pretrain, finetune, stack or blend wrote"
+                f"{or_a_shipped_base()}",
                 found="nothing",
                 hint=f"did you mean {close[0]}?" if close else "check the spelling of the path",
             )

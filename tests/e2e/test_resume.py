@@ -82,6 +82,22 @@ def test_pretraining_stopped_three_times(world, tmp_path, monkeypatch, objective
         }
 
 
+def fine_tuned(world, out: Path, changes: list[str], *, members: int | None = None) -> str:
+    """The hash of the weights that four epochs end with, begun anew or gone on with."""
+    with quiet():
+        run = greffe.finetune(
+            world.base,
+            data=world.train,
+            valid=world.valid,
+            out=out,
+            budget="4epochs",
+            members=members,
+            changes=["train.threads=1", "train.checkpoint_every=2steps", *changes],
+            resume=True,
+        )
+    return file_hash(run.weights_path)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -91,43 +107,20 @@ def test_pretraining_stopped_three_times(world, tmp_path, monkeypatch, objective
     ],
 )
 def test_fine_tuning_stopped(world, tmp_path, monkeypatch, changes):
-    def finetune(out: str, *, resume: bool = False) -> str:
-        with quiet():
-            run = greffe.finetune(
-                world.base,
-                data=world.train,
-                valid=world.valid,
-                out=tmp_path / out,
-                budget="4epochs",
-                changes=["train.threads=1", "train.checkpoint_every=2steps", *changes],
-                resume=resume,
-            )
-        return file_hash(run.weights_path)
-
-    whole = finetune("whole")
+    whole = fine_tuned(world, tmp_path / "whole", changes)
     for steps in (3, 4):
         with monkeypatch.context() as patch:
             interrupt_after(patch, steps)
             with pytest.raises(InterruptedRunError):
-                finetune("parts", resume=True)
-    assert finetune("parts", resume=True) == whole
+                fine_tuned(world, tmp_path / "parts", changes)
+    assert fine_tuned(world, tmp_path / "parts", changes) == whole
 
 
 def test_an_average_stopped_in_each_of_its_members(world, tmp_path, monkeypatch):
     def finetune(out: str) -> str:
-        with quiet():
-            run = greffe.finetune(
-                world.base,
-                data=world.train,
-                valid=world.valid,
-                out=tmp_path / out,
-                budget="4epochs",
-                members=3,
-                changes=["train.threads=1", "train.batch=8", "train.checkpoint_every=2steps"],
-                resume=True,
-            )
-        assert not (run.path / "members").exists()
-        return file_hash(run.weights_path)
+        found = fine_tuned(world, tmp_path / out, ["train.batch=8"], members=3)
+        assert not (tmp_path / out / "members").exists()
+        return found
 
     whole = finetune("whole")
     stopped = []

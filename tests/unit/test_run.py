@@ -359,7 +359,7 @@ def test_a_package_without_bases_has_none(tmp_path: Path, monkeypatch: pytest.Mo
     assert shipped_bases() == []
     with pytest.raises(RunError, match="no run at greffe-xx") as caught:
         RunDirectory.open("greffe-xx")
-    assert caught.value.expected == "a folder that greffe pretrain or finetune wrote"
+    assert caught.value.expected == "a folder that greffe pretrain, finetune, stack or blend wrote"
 
 
 @pytest.mark.parametrize("kind", [str, Path])

@@ -80,7 +80,9 @@ Seed = Annotated[
 Members = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Fine-tunings from the same start whose weights are averaged, one by one."
+        min=1,
+        help="Fine-tunings from the same start whose weights are averaged; "
+        "the recipe's number if not given, one beside --budget.",
     ),
 ]
 Set = Annotated[

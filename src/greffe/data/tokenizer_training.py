@@ -161,7 +161,7 @@ def _learn_bpe(words: Mapping[str, int], alphabet: list[str], room: int) -> mode
 
 
 def _learn_unigram(words: Mapping[str, int], alphabet: list[str], room: int) -> models.Unigram:
-    """Trained until two trainings agree: in one of fifty, a tie falls in the order of a hash."""
+    """Trained until two trainings agree: rarely, the same words give another vocabulary."""
     seen = [_unigram_scores(words, alphabet, room)]
     while (scores := _unigram_scores(words, alphabet, room)) not in seen:
         seen.append(scores)
