@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Unpack
 
 from greffe.checkpoint import load_model, load_tokenizer
-from greffe.config import Recipe, TokenizerSpec
+from greffe.config import LongTexts, Recipe, TokenizerSpec
 from greffe.data.corpus import Corpus
 from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
@@ -21,7 +21,7 @@ from greffe.evaluation.metrics import Evaluation
 from greffe.inference.fill import Filling
 from greffe.inference.fill import fill as fill_masks
 from greffe.inference.generate import Choices, generate_text, stream_text
-from greffe.inference.predict import LongTexts, Prediction
+from greffe.inference.predict import Prediction
 from greffe.inference.predict import predict as predict_labels
 from greffe.linear.classifier import LinearClassifier
 from greffe.linear.runs import load_linear, predict_linear
@@ -216,6 +216,7 @@ def finetune(
     budget: str | None = None,
     seed: int | None = None,
     members: int | None = None,
+    ngrams: bool = False,
     changes: Sequence[str] = (),
     options: ReadOptions | None = None,
     new_head: bool = False,
@@ -251,6 +252,7 @@ def finetune(
             budget=budget,
             seed=seed,
             members=members,
+            ngrams=ngrams,
             changes=changes,
             options=options,
             new_head=new_head,

@@ -18,6 +18,8 @@ from greffe.spans import Span
 
 Direction = Literal["causal", "bidirectional"]
 Pooler = Literal["last", "first", "mean", "max", "mean+max"]
+LongTexts = Literal["windows", "cut"]
+"""What is read of a text longer than the context: all of it in parts, or its beginning."""
 Momentum = Annotated[float, Field(ge=0, lt=1)]
 
 
@@ -189,6 +191,11 @@ class Classification(Spec):
     """Dropout before the classification layer."""
     token_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of a text's tokens hidden behind <mask> while training, others in each epoch."""
+    long: LongTexts = "cut"
+    """What training reads of a text longer than the context: its beginning (cut), or all of it in
+    windows, each with the text's label. Predictions read windows."""
+    ngrams: int = Field(0, ge=0)
+    """Rows for pairs of tokens in a table that the head reads beside the base (262144); 0: none."""
 
 
 ObjectiveSpec = Annotated[
@@ -243,6 +250,8 @@ class TrainSpec(Spec):
     """Learning rate of each layer as a share of the one above it (discriminative rates)."""
     embedding_rate: float = Field(1.0, gt=0)
     """Learning rate of the embedding as a multiple of what its layer would have."""
+    ngram_rate: float = Field(200.0, gt=0)
+    """Learning rate of the head's table of n-grams as a multiple of lr."""
     nonfinite_limit: int = Field(10, ge=1)
     """So many steps with a non-finite loss in a row end the run."""
     threads: int = Field(0, ge=0)
@@ -347,6 +356,7 @@ class ClassificationHead(Spec):
     classes: int = Field(ge=2)
     pooler: Pooler = "mean"
     dropout: float = Field(0.0, ge=0, lt=1)
+    ngrams: int = Field(0, ge=0)
 
 
 HeadSpec = Annotated[

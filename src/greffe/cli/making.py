@@ -130,6 +130,13 @@ def finetune(
     budget: o.Budget = None,
     seed: o.Seed = None,
     members: o.Members = None,
+    ngrams: Annotated[
+        bool,
+        typer.Option(
+            "--ngrams",
+            help="The head also weighs single tokens and pairs, as TF-IDF does: for few labels.",
+        ),
+    ] = False,
     changes: o.Set = None,
     encoding: o.Encoding = "utf-8",
     text_column: o.TextColumn = None,
@@ -157,6 +164,7 @@ def finetune(
         budget=budget,
         seed=seed,
         members=members,
+        ngrams=ngrams,
         changes=changes or [],
         options=o.read_options(
             encoding=encoding, text_column=text_column, label_column=label_column

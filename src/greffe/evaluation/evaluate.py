@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from greffe.config import LongTexts
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.evaluation.metrics import Evaluation, evaluate_probabilities, label_indices
 from greffe.inference.predict import (
-    LongTexts,
     Prediction,
     describe_cut,
     predict,

@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
 
 import numpy as np
 from torch import Tensor
 
-from greffe.config import ClassificationHead
+from greffe.config import ClassificationHead, LongTexts
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError
 from greffe.inference.batched import BATCH_TOKENS, read_rows
 from greffe.inference.forward import require_head
 from greffe.model.model import Model
 
-LongTexts = Literal["windows", "cut"]
 BLOCK_TEXTS = 512
 
 

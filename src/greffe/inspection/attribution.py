@@ -21,6 +21,7 @@ from greffe.inference.forward import device_of, reading
 from greffe.inference.predict import classify_logits, require_classifier
 from greffe.inspection.word_places import place_words
 from greffe.model.model import Model
+from greffe.model.ngrams import NgramTable
 
 Method = Literal["gradient", "leave_one_out"]
 Floats = NDArray[np.float64]
@@ -65,19 +66,24 @@ def word_weights(
 def _gradient_weights(
     model: Model, row: NDArray[np.int64], causal: bool, target: int | None
 ) -> Floats:
-    """Gradient of the log-odds times the embedding, a token of the row [tokens + 2]: [tokens]."""
+    """Gradient of the log-odds times the embedding, a token of the row [tokens + 2]: [tokens].
+
+    What a table of n-grams says of a token stands beside its embedding.
+    """
     # Whatever the caller's mode, gradients are on where inference mode is off.
     with reading(model), torch.inference_mode(False):
         ids = torch.from_numpy(row)[None].to(device_of(model))
-        with _embeddings(model) as kept:
+        with _token_vectors(model) as kept:
             scores = functional_call(
                 model, _constants(model), (ids, "classification"), {"causal": causal}
             )
-        [embedded] = kept  # [1, tokens + 2, width]
         [odds] = _log_odds(scores.double(), target)
-        [gradient] = torch.autograd.grad(odds, embedded)
-        products: Floats = (gradient * embedded.detach()).double().sum(-1)[0, 1:-1].cpu().numpy()
-    return products
+        gradients = torch.autograd.grad(odds, kept)  # each [1, tokens + 2, …]
+        pairs = zip(gradients, kept, strict=True)
+        products = sum((slope * vector.detach()).double().sum(-1) for slope, vector in pairs)
+        assert isinstance(products, Tensor)
+        result: Floats = products[0, 1:-1].cpu().numpy()
+    return result
 
 
 def _losses_without(
@@ -100,19 +106,21 @@ def _log_odds(scores: Tensor, target: int | None) -> Tensor:
 
 
 @contextmanager
-def _embeddings(model: Model) -> Iterator[list[Tensor]]:
-    """Token vectors of each reading in the block, as tensors that a gradient can be asked of."""
+def _token_vectors(model: Model) -> Iterator[list[Tensor]]:
+    """What enters for each token in the block, as tensors that a gradient can be asked of."""
     kept: list[Tensor] = []
 
     def keep(module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Tensor:
         kept.append(output.detach().requires_grad_())
         return kept[-1]
 
-    handle = model.base.embedding.register_forward_hook(keep)
+    tables = [module for module in model.modules() if isinstance(module, NgramTable)]
+    handles = [part.register_forward_hook(keep) for part in (model.base.embedding, *tables)]
     try:
         yield kept
     finally:
-        handle.remove()
+        for handle in handles:
+            handle.remove()
 
 
 def _constants(model: Model) -> dict[str, Tensor]:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from greffe import config
 from greffe.model.layers import NORM_EPSILON
+from greffe.model.ngrams import NgramTable
 
 
 class VocabularyHead(nn.Module):
@@ -78,17 +79,25 @@ class NextSentence(nn.Module):
 
 
 class Classification(nn.Module):
-    """Class scores from one pooled vector a row."""
+    """Class scores from one pooled vector a row; on demand also from the row's tokens and pairs."""
 
-    def __init__(self, width: int, spec: config.ClassificationHead) -> None:
+    ngrams: NgramTable | None
+
+    def __init__(self, width: int, vocab: int, spec: config.ClassificationHead) -> None:
         super().__init__()
         self.pooler = spec.pooler
         self.dropout = nn.Dropout(spec.dropout)
         self.score = nn.Linear(pooled_width(width, spec.pooler), spec.classes)
+        self.ngrams = NgramTable(vocab, spec.ngrams, spec.classes) if spec.ngrams else None
 
-    def forward(self, hidden: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """[B, T, width] and real tokens a row [B] → [B, classes]."""
+    def forward(
+        self, hidden: Tensor, lengths: Tensor | None = None, ids: Tensor | None = None
+    ) -> Tensor:
+        """[B, T, width], real tokens a row [B], the ids [B, T] for the table → [B, classes]."""
         result: Tensor = self.score(self.dropout(pool(hidden, lengths, self.pooler)))
+        if self.ngrams is not None:
+            assert ids is not None
+            result = result + self.ngrams(ids, lengths).sum(dim=1)
         return result
 
 
@@ -105,7 +114,7 @@ def build_head(spec: config.HeadSpec, width: int, vocab: int) -> Head:
         case config.NextSentenceHead():
             return NextSentence(width)
         case config.ClassificationHead():
-            return Classification(width, spec)
+            return Classification(width, vocab, spec)
         case _:
             assert_never(spec)
 

@@ -49,9 +49,8 @@ class ClassificationObjective(Objective):
 
     def loss(self, model: Model, batch: Batch) -> dict[str, Tensor]:
         assert batch.targets is not None
-        scores = model.heads["classification"](
-            read(model, batch, causal=self.causal), batch.lengths
-        )
+        hidden = read(model, batch, causal=self.causal)
+        scores = model.scores(hidden, "classification", batch.lengths, batch.ids)
         return {
             "classification": F.cross_entropy(
                 scores,

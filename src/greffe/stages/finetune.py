@@ -30,6 +30,7 @@ from greffe.stages.finetune_choices import (
     choose_pooler,
     directions_of,
     finetune_recipe,
+    with_ngrams_of,
 )
 from greffe.stages.fit import Looked, finish, fit
 from greffe.stages.folders import check_same_data, check_same_recipe, is_finished, run_folder
@@ -51,6 +52,7 @@ def finetune(
     budget: str | None = None,
     seed: int | None = None,
     members: int | None = None,
+    ngrams: bool = False,
     changes: Sequence[str] = (),
     options: ReadOptions | None = None,
     new_head: bool = False,
@@ -65,9 +67,10 @@ def finetune(
             "There is nothing to fine-tune.",
             expected="--from RUN, or --scratch with --like RUN or --recipe NAME",
         )
-    chosen = finetune_recipe(model_of, recipe, budget, seed, changes, members=members)
-    spec = chosen.objective
-    if not isinstance(spec, Classification):
+    chosen = finetune_recipe(
+        model_of, recipe, budget, seed, changes, members=members, ngrams=ngrams
+    )
+    if not isinstance(spec := chosen.objective, Classification):
         raise RecipeError(
             f"Fine-tuning teaches classes: its objective cannot be {spec.kind!r}.",
             expected="objective.kind = classification",
@@ -80,6 +83,8 @@ def finetune(
     check_classes(labels, train_part)
     truth = label_indices(labels, [example.label for example in train_part])
     label_indices(labels, [example.label for example in valid_part])
+    if parent is not None and not new_head:
+        chosen, spec = with_ngrams_of(parent, labels, chosen, spec)
 
     given = [part for part in (data, valid) if isinstance(part, str | Path)]
     sources = [*given, *([model_of.path] if model_of else [])]
@@ -100,7 +105,10 @@ def finetune(
         directions = directions_of(model_of, recipe)
         direction = choose_direction(spec, directions)
         head = ClassificationHead(
-            classes=len(labels), pooler=choose_pooler(spec, direction), dropout=spec.dropout
+            classes=len(labels),
+            pooler=choose_pooler(spec, direction),
+            dropout=spec.dropout,
+            ngrams=spec.ngrams,
         )
         heads: dict[str, HeadSpec] = {"classification": head}
         model = build_model(chosen.model, tokenizer.size, heads, chosen.seed)
@@ -145,7 +153,7 @@ def finetune(
             )
         world.barrier()
 
-        rows = encode_rows(train_part, tokenizer, chosen.model.context)
+        rows = encode_rows(train_part, truth, tokenizer, chosen.model.context, spec.long)
         masker = build_masker(spec.token_dropout, tokenizer)
         held_out = HeldOut(model, tokenizer, labels, valid_part, causal=direction == "causal")
         notice(
@@ -156,17 +164,17 @@ def finetune(
         def train_member(member: int, into: RunDirectory) -> TrainingState:
             """One training from where the model stands, in an order of its own."""
             seed = member_seed(chosen.seed, member)
-            sampler = ExampleSampler(seed, tuple(len(row) for row in rows), chosen.train.batch)
+            sampler = ExampleSampler(seed, tuple(len(row) for row in rows.ids), chosen.train.batch)
 
             def seen(step: int, place: int) -> npt.NDArray[np.int64]:
                 if masker is None:
-                    return rows[place]
-                return masker.hide(rows[place], rng(seed, "token dropout", step, place))[0]
+                    return rows.ids[place]
+                return masker.hide(rows.ids[place], rng(seed, "token dropout", step, place))[0]
 
             def batches(step: int) -> list[Batch]:
                 places = world.share(sampler.step(step))
                 return [
-                    task.prepare([seen(step, int(p)) for p in part], [int(truth[p]) for p in part])
+                    task.prepare([seen(step, int(p)) for p in part], rows.truth[part].tolist())
                     for part in np.array_split(places, chosen.train.accumulation)
                     if len(part)
                 ]

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from greffe.config import Classification, Direction, MaskingSpec, Pooler, Recipe, TrainSpec
+from greffe.config import (
+    Classification,
+    ClassificationHead,
+    Direction,
+    MaskingSpec,
+    Pooler,
+    Recipe,
+    TrainSpec,
+)
 from greffe.data.tokenizer import Tokenizer
 from greffe.objectives.masked import Masker
 from greffe.recipe_files import load_recipe
 from greffe.run import RunDirectory
+
+NGRAM_PAIRS = 2**18
+"""Rows for pairs of tokens, where the user asks for n-grams without a number."""
 
 
 def finetune_recipe(
@@ -20,6 +31,7 @@ def finetune_recipe(
     changes: Sequence[str],
     *,
     members: int | None = None,
+    ngrams: bool = False,
 ) -> Recipe:
     """The base's recipe with [finetune] as [train] and [classification] as [objective]."""
     given = None
@@ -39,6 +51,8 @@ def finetune_recipe(
     flags = [f"train.budget={budget!r}"] if budget is not None else []
     flags += [f"seed={seed}"] if seed is not None else []
     flags += [f"train.members={members}"] if members is not None else []
+    if ngrams and not teaching.classification.ngrams:
+        flags.append(f"objective.ngrams={NGRAM_PAIRS}")
     # In a fine-tuning, [finetune] and [classification] are the run's [train] and [objective].
     meant = [
         change.replace("finetune.", "train.", 1)
@@ -54,6 +68,18 @@ def finetune_recipe(
         # budget.
         wanted = ["train.least_steps=0", "train.members=1", *wanted]
     return chosen.with_changes(wanted)
+
+
+def with_ngrams_of(
+    parent: RunDirectory, labels: Sequence[str], recipe: Recipe, spec: Classification
+) -> tuple[Recipe, Classification]:
+    """The recipe with the parent's table of n-grams, if it has one for the very same labels."""
+    before = parent.manifest()
+    head = before.heads.get("classification")
+    if before.labels != labels or not isinstance(head, ClassificationHead) or spec.ngrams:
+        return recipe, spec
+    kept = spec.model_copy(update={"ngrams": head.ngrams})
+    return recipe.model_copy(update={"objective": kept}), kept
 
 
 def build_masker(share: float, tokenizer: Tokenizer) -> Masker | None:

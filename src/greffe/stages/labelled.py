@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from greffe.config import LongTexts
 from greffe.data.tables import Example, label_order, read_examples, split_examples
 from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import DataError
+from greffe.inference.predict import split_windows
 from greffe.progress import notice
 
 Examples = str | Path | Sequence[Example] | Sequence[tuple[str, str | int]]
@@ -66,19 +69,39 @@ def check_classes(labels: Sequence[str], examples: Sequence[Example]) -> None:
         )
 
 
+@dataclass(frozen=True)
+class LabelledRows:
+    """Texts as `<sos> ids <eos>`, and the class of each row; a long text has several rows."""
+
+    ids: list[npt.NDArray[np.int64]]
+    truth: npt.NDArray[np.int64]
+
+
 def encode_rows(
-    examples: Sequence[Example], tokenizer: Tokenizer, context: int
-) -> list[npt.NDArray[np.int64]]:
-    """Texts as `<sos> ids <eos>`; what is longer than the context is cut, and said."""
+    examples: Sequence[Example],
+    truth: npt.NDArray[np.int64],
+    tokenizer: Tokenizer,
+    context: int,
+    long: LongTexts,
+) -> LabelledRows:
+    """What training reads of each text; what happens to those beyond the context is said."""
     documents = tokenizer.encode_batch([example.text for example in examples])
-    cut = [len(ids) - (context - 2) for ids in documents if len(ids) > context - 2]
-    if cut:
-        share = sum(cut) / sum(len(ids) for ids in documents)
+    room = context - 2
+    parts = [split_windows(ids, room, long) for ids in documents]
+    beyond = [len(ids) - room for ids in documents if len(ids) > room]
+    if beyond:
+        share = sum(beyond) / sum(len(ids) for ids in documents)
+        what = f"their beginning, {share:.1%} of all tokens are not read"
+        if long == "windows":
+            what = f"them in windows, {sum(map(len, parts)):,} rows in all"
         notice(
-            f"{len(cut)} of {len(documents)} texts are longer than the context, {context} tokens: "
-            f"training reads their beginning, {share:.1%} of all tokens are not read"
+            f"{len(beyond)} of {len(documents)} texts are longer than the context, "
+            f"{context} tokens: training reads {what}"
         )
-    return [tokenizer.wrap(ids[: context - 2]) for ids in documents]
+    return LabelledRows(
+        [tokenizer.wrap(part) for windows in parts for part in windows],
+        np.repeat(truth, [len(windows) for windows in parts]),
+    )
 
 
 def data_hash(examples: Sequence[Example]) -> str:

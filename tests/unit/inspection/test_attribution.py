@@ -12,6 +12,7 @@ from greffe.errors import InputError, MismatchError
 from greffe.inspection.attribution import Method, word_weights
 from greffe.inspection.word_places import place_words
 from greffe.model.model import Model, build_model
+from greffe.model.ngrams import NgramTable
 
 LABELS = ["bad", "good"]
 TEXT = "Ce livre est vraiment magnifique mais trop court."
@@ -82,14 +83,18 @@ def test_the_word_that_decides_has_the_weight(
 
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("target", [0, 1, 2])
+@pytest.mark.parametrize("ngrams", [0, 50])
 def test_gradient_weights_are_those_of_a_small_change(
-    make_model: Any, tiny_tokenizer: Tokenizer, causal: bool, target: int
+    make_model: Any, tiny_tokenizer: Tokenizer, causal: bool, target: int, ngrams: int
 ) -> None:
-    """A word's vectors a little longer: what the log-odds gain is its weight."""
-    model = make_model("classification", classes=3, scale_embedding=True).double()
+    """What enters for a word a little longer: what the log-odds gain is its weight."""
+    made = make_model("classification", classes=3, ngrams=ngrams, scale_embedding=True)
+    model = made.double()
     labels = ["bad", "good", "so-so"]
     found = word_weights(model, tiny_tokenizer, labels, TEXT, causal=causal, label=labels[target])
     places = place_words(tiny_tokenizer, TEXT)
+    tables = [module for module in model.modules() if isinstance(module, NgramTable)]
+    assert bool(tables) == bool(ngrams)
     gains = []
     for number in range(len(places.words)):
         odds = []
@@ -97,11 +102,15 @@ def test_gradient_weights_are_those_of_a_small_change(
             factors = torch.ones(1, len(places.ids) + 2, 1, dtype=torch.float64)
             for token, owner in enumerate(places.owners, 1):
                 factors[0, token] = factor if owner == number else 1.0
-            handle = model.base.embedding.register_forward_hook(
-                lambda module, args, output, factors=factors: output * factors
-            )
+            handles = [
+                part.register_forward_hook(
+                    lambda module, args, output, factors=factors: output * factors
+                )
+                for part in (model.base.embedding, *tables)
+            ]
             odds.append(log_odds(model, tiny_tokenizer, places.ids, target, causal))
-            handle.remove()
+            for handle in handles:
+                handle.remove()
         gains.append(odds[1] - odds[0])
     assert values(found) == pytest.approx(scaled(gains), abs=1e-4)
 

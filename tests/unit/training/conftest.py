@@ -29,7 +29,12 @@ class Trainer:
     """A model, an objective, its batches and one optimizer: `run(10)` makes ten steps."""
 
     def __init__(
-        self, spec: TrainSpec, *, dropout: float = 0.0, steps_per_epoch: float = 4
+        self,
+        spec: TrainSpec,
+        *,
+        dropout: float = 0.0,
+        ngrams: int = 0,
+        steps_per_epoch: float = 4,
     ) -> None:
         self.spec = spec
         shape = ModelSpec(
@@ -41,7 +46,7 @@ class Trainer:
             dropout=dropout,
             position={"kind": "learned"},
         )
-        head = ClassificationHead(classes=3, dropout=dropout)
+        head = ClassificationHead(classes=3, dropout=dropout, ngrams=ngrams)
         self.model: Model = build_model(shape, VOCAB, {"classification": head}, seed=2)
         self.objective: Objective = ClassificationObjective(
             Classification(class_weights="balanced"), [5, 10, 25], causal=False, pad=1
@@ -97,9 +102,11 @@ MakeTrainer = Callable[..., Trainer]
 def trainer() -> MakeTrainer:
     """trainer(lr=1e-2, accumulation=4): a Trainer with these choices of [train]."""
 
-    def make(dropout: float = 0.0, steps_per_epoch: float = 4, **choices: Any) -> Trainer:
+    def make(
+        dropout: float = 0.0, ngrams: int = 0, steps_per_epoch: float = 4, **choices: Any
+    ) -> Trainer:
         plain = {"budget": "100steps", "warmup": 0.0, "schedule": "constant", "lr": 1e-2}
         spec = TrainSpec(**{**plain, "batch": 8, **choices})
-        return Trainer(spec, dropout=dropout, steps_per_epoch=steps_per_epoch)
+        return Trainer(spec, dropout=dropout, ngrams=ngrams, steps_per_epoch=steps_per_epoch)
 
     return make
