@@ -191,6 +191,9 @@ class Classification(Spec):
     """Dropout before the classification layer."""
     token_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of a text's tokens hidden behind <mask> while training, others in each epoch."""
+    head_start: Literal["random", "probe"] = "random"
+    """How a new head begins: at random, or as a linear classifier of what the untouched base says
+    (probe)."""
     long: LongTexts = "cut"
     """What training reads of a text longer than the context: its beginning (cut), or all of it in
     windows, each with the text's label. Predictions read windows."""
@@ -223,7 +226,7 @@ class TrainSpec(Spec):
     final_lr: float = Field(0.0, ge=0, le=1)
     """Where cosine and linear end, as a share of lr."""
     weight_decay: float = Field(0.01, ge=0)
-    """AdamW's decay of matrices; biases, norms and embeddings are spared."""
+    """AdamW's decay of matrices; biases, norms, embeddings and n-grams are spared."""
     betas: tuple[Momentum, Momentum] = (0.9, 0.98)
     """AdamW's averaging."""
     epsilon: float = Field(1e-8, gt=0)

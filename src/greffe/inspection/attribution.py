@@ -1,6 +1,6 @@
 """Which words spoke for a class: by gradient × input, or by leaving each word out.
 
-Knows one text at a time, read as training reads it: its beginning, as far as the context goes.
+Knows one text at a time: its beginning, as far as the context goes.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ share the rest by hashing. Every row is zero at first: then the head is the one 
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 _FIRST, _SECOND, _MIX = 1_000_003, 8_191, 2_654_435_761
@@ -37,7 +38,7 @@ class NgramTable(nn.Module):
         rows = torch.cat((ids, self.pair_rows(ids[:, :-1], ids[:, 1:])), dim=1)  # [B, 2T - 1]
         is_new = _first_of_each(rows, torch.cat((is_token, is_pair), dim=1))
         share = is_new / is_new.sum(dim=1, keepdim=True).clamp(min=1).sqrt()
-        says = self.weight[rows] * share[..., None]  # [B, 2T - 1, K]
+        says = F.embedding(rows, self.weight) * share[..., None]  # [B, 2T - 1, K]
         tokens, pairs = says[:, :count], says[:, count:] / 2
         nothing = tokens[:, :1] * 0
         return tokens + torch.cat((pairs, nothing), 1) + torch.cat((nothing, pairs), 1)

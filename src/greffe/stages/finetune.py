@@ -34,6 +34,7 @@ from greffe.stages.finetune_choices import (
 )
 from greffe.stages.fit import Looked, finish, fit
 from greffe.stages.folders import check_same_data, check_same_recipe, is_finished, run_folder
+from greffe.stages.head_start import start_head
 from greffe.stages.labelled import Examples, check_classes, data_hash, encode_rows, load_parts
 from greffe.stages.members import called, drop_members, fit_members, member_seed
 from greffe.training.compute import set_up_compute
@@ -84,7 +85,7 @@ def finetune(
     truth = label_indices(labels, [example.label for example in train_part])
     label_indices(labels, [example.label for example in valid_part])
     if parent is not None and not new_head:
-        chosen, spec = with_ngrams_of(parent, labels, chosen, spec)
+        chosen, spec = with_ngrams_of(parent, labels, chosen, spec, asked_for=ngrams)
 
     given = [part for part in (data, valid) if isinstance(part, str | Path)]
     sources = [*given, *([model_of.path] if model_of else [])]
@@ -112,19 +113,21 @@ def finetune(
         )
         heads: dict[str, HeadSpec] = {"classification": head}
         model = build_model(chosen.model, tokenizer.size, heads, chosen.seed)
-        parent_hash = None
+        parent_hash, is_new_head = None, True
         if parent is not None:
             weights, parent_hash = run_weights(parent)
             before = parent.manifest()
             same_task = before.labels == labels and before.heads == heads and not new_head
             taken = transfer(model, weights, parent.name, keep_heads=same_task)
             check_same_reading(parent.recipe().model, model.spec, parent.name)
+            is_new_head = not same_task
             notice(taken.describe(parent.name, show_tensors))
         else:
             notice("from scratch: every weight is new")
+        rows = encode_rows(train_part, truth, tokenizer, chosen.model.context, spec.long)
         task = ClassificationObjective(
             spec,
-            np.bincount(truth, minlength=len(labels)).tolist(),
+            np.bincount(rows.truth, minlength=len(labels)).tolist(),
             causal=direction == "causal",
             pad=tokenizer.pad,
         )
@@ -153,7 +156,16 @@ def finetune(
             )
         world.barrier()
 
-        rows = encode_rows(train_part, truth, tokenizer, chosen.model.context, spec.long)
+        if is_new_head:
+            start_head(
+                model,
+                rows,
+                tokenizer,
+                spec,
+                causal=direction == "causal",
+                seed=chosen.seed,
+                world=world,
+            )
         masker = build_masker(spec.token_dropout, tokenizer)
         held_out = HeldOut(model, tokenizer, labels, valid_part, causal=direction == "causal")
         notice(

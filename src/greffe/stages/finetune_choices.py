@@ -71,12 +71,22 @@ def finetune_recipe(
 
 
 def with_ngrams_of(
-    parent: RunDirectory, labels: Sequence[str], recipe: Recipe, spec: Classification
+    parent: RunDirectory,
+    labels: Sequence[str],
+    recipe: Recipe,
+    spec: Classification,
+    *,
+    asked_for: bool,
 ) -> tuple[Recipe, Classification]:
-    """The recipe with the parent's table of n-grams, if it has one for the very same labels."""
+    """The recipe with the parent's table of n-grams, if it has one for the very same labels.
+
+    A number of rows that the recipe gives stands; one that is only `asked_for` is the parent's.
+    """
     before = parent.manifest()
     head = before.heads.get("classification")
-    if before.labels != labels or not isinstance(head, ClassificationHead) or spec.ngrams:
+    if before.labels != labels or not isinstance(head, ClassificationHead) or not head.ngrams:
+        return recipe, spec
+    if spec.ngrams and not asked_for:
         return recipe, spec
     kept = spec.model_copy(update={"ngrams": head.ngrams})
     return recipe.model_copy(update={"objective": kept}), kept
