@@ -198,7 +198,8 @@ class Classification(Spec):
     """What training reads of a text longer than the context: its beginning (cut), or all of it in
     windows, each with the text's label. Predictions read windows."""
     ngrams: int = Field(0, ge=0)
-    """Rows for pairs of tokens in a table that the head reads beside the base (262144); 0: none."""
+    """Rows for pairs of tokens in a table of the head's own, a second opinion beside the base's
+    (262144); 0: none."""
 
 
 ObjectiveSpec = Annotated[

@@ -134,7 +134,7 @@ def finetune(
         bool,
         typer.Option(
             "--ngrams",
-            help="The head also weighs single tokens and pairs, as TF-IDF does: for few labels.",
+            help="A second opinion in the head, from single tokens and pairs as TF-IDF has.",
         ),
     ] = False,
     changes: o.Set = None,

@@ -79,7 +79,7 @@ class NextSentence(nn.Module):
 
 
 class Classification(nn.Module):
-    """Class scores from one pooled vector a row; on demand also from the row's tokens and pairs."""
+    """Class scores from one pooled vector a row; on demand the mean of these and of a table's."""
 
     ngrams: NgramTable | None
 
@@ -94,11 +94,15 @@ class Classification(nn.Module):
         self, hidden: Tensor, lengths: Tensor | None = None, ids: Tensor | None = None
     ) -> Tensor:
         """[B, T, width], real tokens a row [B], the ids [B, T] for the table → [B, classes]."""
+        return self.opinions(hidden, lengths, ids).mean(dim=0)
+
+    def opinions(self, hidden: Tensor, lengths: Tensor | None, ids: Tensor | None) -> Tensor:
+        """What the layer says and what the table says, if there is one: [1 or 2, B, classes]."""
         result: Tensor = self.score(self.dropout(pool(hidden, lengths, self.pooler)))
-        if self.ngrams is not None:
-            assert ids is not None
-            result = result + self.ngrams(ids, lengths).sum(dim=1)
-        return result
+        if self.ngrams is None:
+            return result[None]
+        assert ids is not None
+        return torch.stack((result, self.ngrams(ids, lengths).sum(dim=1)))
 
 
 Head = VocabularyHead | NextSentence | Classification

@@ -2,7 +2,7 @@
 
 Knows ids only. A base of few layers learns slowly what a single word or pair means for a class; a
 table learns it at once, as TF-IDF with a linear model does. Tokens have rows of their own, pairs
-share the rest by hashing. Every row is zero at first: then the head is the one without a table.
+share the rest by hashing. Every row is zero at first: then the table has no opinion.
 """
 
 from __future__ import annotations
