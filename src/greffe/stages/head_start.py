@@ -23,7 +23,7 @@ from greffe.world import World
 
 PROBED_ROWS = 4_000
 PENALTY = 2.0
-"""C for features of unit length: the best of three that were tried (LOG.md)."""
+"""C for features of unit length (LOG.md)."""
 
 
 def start_head(

@@ -91,7 +91,10 @@ def encode_rows(
     beyond = [len(ids) - room for ids in documents if len(ids) > room]
     if beyond:
         share = sum(beyond) / sum(len(ids) for ids in documents)
-        what = f"their beginning, {share:.1%} of all tokens are not read"
+        what = (
+            f"their beginning, {share:.1%} of all tokens are not read "
+            "(--set classification.long=windows reads all)"
+        )
         if long == "windows":
             what = f"them in windows, {sum(map(len, parts)):,} rows in all"
         notice(
