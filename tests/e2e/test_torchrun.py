@@ -13,8 +13,8 @@ import greffe
 from greffe.progress import quiet
 
 CHOICES = ["train.threads=1", "train.evaluate_every=4steps"]
-NO_DROPOUT = "objective.dropout=0"
-"""What is dropped is drawn by each rank for its own rows."""
+HEAD = ["objective.dropout=0", "objective.head_start=probe"]
+"""No dropout: what is dropped is drawn by each rank for its own rows."""
 
 
 @pytest.mark.slow
@@ -47,11 +47,12 @@ def test_two_ranks_average_the_same_members(world, tmp_path):
             out=tmp_path / "one",
             budget="4steps",
             members=2,
-            changes=[*CHOICES, NO_DROPOUT],
+            changes=[*CHOICES, *HEAD],
         )
     errors = on_two_ranks(
         *("finetune", "--from", world.base, "--data", world.train, "--valid", world.valid),
-        *("--budget", "4steps", "--members", "2", "--out", tmp_path / "two", "--set", NO_DROPOUT),
+        *("--budget", "4steps", "--members", "2", "--out", tmp_path / "two"),
+        *(word for change in HEAD for word in ("--set", change)),
     )
     assert_same(alone, greffe.load(tmp_path / "two"))
     assert not (tmp_path / "two" / "members").exists()
