@@ -192,14 +192,11 @@ class Classification(Spec):
     token_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of a text's tokens hidden behind <mask> while training, others in each epoch."""
     head_start: Literal["random", "probe"] = "random"
-    """How a new head begins: at random, or as a linear classifier of what the untouched base says
-    (probe)."""
+    """How a new head begins: at random, or as a linear classifier of the untouched base (probe)."""
     long: LongTexts = "cut"
-    """What training reads of a text longer than the context: its beginning (cut), or all of it in
-    windows, each with the text's label. Predictions read windows."""
+    """What training reads of texts beyond the context: their beginning (cut), or all in windows."""
     ngrams: int = Field(0, ge=0)
-    """Rows for pairs of tokens in a table of the head's own, a second opinion beside the base's
-    (262144); 0: none."""
+    """Rows for pairs of tokens in a table of the head's, a second opinion (262144); 0: none."""
 
 
 ObjectiveSpec = Annotated[

@@ -13,7 +13,7 @@ from greffe.progress import quiet
 SCORE = "heads.classification.score.weight"
 
 
-def begun(world, out, base, *changes):
+def begun(world, out, base, *changes, ngrams=False):
     """A run whose weights have hardly moved from where they began."""
     with quiet():
         return greffe.finetune(
@@ -22,6 +22,7 @@ def begun(world, out, base, *changes):
             valid=world.valid,
             out=out,
             budget="1steps",
+            ngrams=ngrams,
             changes=["train.threads=1", "train.lr=1e-12", *changes],
         )
 
@@ -44,15 +45,7 @@ def test_a_head_that_is_kept_is_left_as_it_was(world, tmp_path):
 @pytest.mark.parametrize("flag", [True, False])
 def test_a_table_keeps_its_size_if_none_is_given(world, tmp_path, flag):
     parent = begun(world, tmp_path / "parent", world.base, "classification.ngrams=512")
-    with quiet():
-        run = greffe.finetune(
-            parent.path,
-            data=world.train,
-            valid=world.valid,
-            out=tmp_path / "r",
-            budget="1steps",
-            ngrams=flag,
-        )
+    run = begun(world, tmp_path / "r", parent.path, ngrams=flag)
     assert run.recipe().objective.ngrams == 512
 
 

@@ -1,8 +1,7 @@
 """A head's own memory of tokens and pairs of tokens: what each of them says for each class.
 
-Knows ids only. A base of few layers learns slowly what a single word or pair means for a class; a
-table learns it at once, as TF-IDF with a linear model does. Tokens have rows of their own, pairs
-share the rest by hashing. Every row is zero at first: then the table has no opinion.
+Knows ids only. It is to the network what TF-IDF is to a linear model. Tokens have rows of their
+own, pairs share the rest by hashing. Every row is zero at first: then the table has no opinion.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _FIRST, _SECOND, _MIX = 1_000_003, 8_191, 2_654_435_761
 
 
 class NgramTable(nn.Module):
-    """Class scores of a text's tokens and pairs, each counted once, as a mean of unit length."""
+    """Class scores of a text's tokens and pairs, each counted once, as a row of unit length."""
 
     def __init__(self, vocab: int, pairs: int, classes: int) -> None:
         super().__init__()
@@ -40,7 +39,7 @@ class NgramTable(nn.Module):
         share = is_new / is_new.sum(dim=1, keepdim=True).clamp(min=1).sqrt()
         says = F.embedding(rows, self.weight) * share[..., None]  # [B, 2T - 1, K]
         tokens, pairs = says[:, :count], says[:, count:] / 2
-        nothing = tokens[:, :1] * 0
+        nothing = torch.zeros_like(tokens[:, :1])
         return tokens + torch.cat((pairs, nothing), 1) + torch.cat((nothing, pairs), 1)
 
     def pair_rows(self, first: Tensor, second: Tensor) -> Tensor:

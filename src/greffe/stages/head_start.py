@@ -1,7 +1,7 @@
 """How a new classification head begins: as a linear classifier of what the untouched base says.
 
-A random head first pulls the base about before it knows what it wants; one that begins where a
-linear classifier ends leaves in the base what is already good.
+The idea: a random head pulls the base about before it knows what it wants. LOG.md has what it
+brought.
 """
 
 from __future__ import annotations
