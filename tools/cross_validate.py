@@ -4,9 +4,9 @@
         --arm base=greffe-fr --arm scratch=new:greffe-fr --arm tfidf=stack:
 
 An arm is NAME=RUN, NAME=new:RUN for fresh weights in RUN's shape, or NAME=stack:RUN,TEACHER,… for a
-linear model on TF-IDF, RUN's features and what the teachers say; both may be missing. A fold is
-trained on all other folds and tested on the last weights, so nothing is chosen by what is measured.
-Finished folds are read back.
+linear model on TF-IDF, RUN's features and what the teachers say, which may be missing, beside the
+texts of `--also`. A fold is trained on all other folds and tested on the last weights: nothing is
+chosen by what is measured. Finished folds are read back.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument(
         "--arm", action="append", default=[], help="NAME=RUN, new:RUN or stack:RUN,TEACHER,…"
     )
+    parser.add_argument("--also", action="append", default=[], help="labels of others, for stack:")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--labels", type=int, help="train on so many of a fold's labels")
     parser.add_argument("--change", action="append", default=[], help="a recipe's key=value")
@@ -81,7 +82,13 @@ def run_fold(name: str, fold: int, chosen: argparse.Namespace) -> dict[str, Any]
     if arm.startswith("stack:"):
         base, *teachers = arm.removeprefix("stack:").split(",")
         run = greffe.stack(
-            train, out, base=base or None, teachers=teachers, seed=fold, overwrite=True
+            train,
+            out,
+            base=base or None,
+            teachers=teachers,
+            also=chosen.also,
+            seed=fold,
+            overwrite=True,
         )
         epochs = []
     else:

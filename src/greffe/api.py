@@ -32,6 +32,7 @@ from greffe.stages import finetune as finetune_stage
 from greffe.stages import prepare as prepare_stage
 from greffe.stages import pretrain as pretrain_stage
 from greffe.stages.labelled import Examples, data_hash, load_examples
+from greffe.stages.teaching import learnt_from
 
 Inputs = str | Path | Sequence[str | Path]
 
@@ -95,7 +96,7 @@ class Run(RunDirectory):
     ) -> Evaluation:
         """Accuracy and more on labelled texts that the run never saw."""
         examples = load_examples(data, options or ReadOptions())
-        if data_hash(examples) == self.manifest().lineage.data.get("train"):
+        if learnt_from(self, [data_hash(examples)]):
             notice("these are the very texts that the run was trained on: expect flattery")
         if self.manifest().kind == "linear":
             texts = (example.text for example in examples)

@@ -243,6 +243,16 @@ def load_tokenizer(run: RunDirectory) -> Tokenizer:
     return tokenizer
 
 
+def load_reading_tokenizer(run: RunDirectory) -> Tokenizer:
+    """The tokenizer with which texts are classified: a base's recipe says if in small letters."""
+    tokenizer = load_tokenizer(run)
+    # Whatever has learnt labels reads with its own tokenizer, as it is.
+    is_base = run.manifest().kind == "language-model"
+    return (
+        tokenizer.lowercased() if is_base and run.recipe().classification.lowercase else tokenizer
+    )
+
+
 def check_tokenizer(expected: str, found: str, where: str) -> None:
     """Two fingerprints that must be one."""
     if expected != found:

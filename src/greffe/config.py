@@ -189,6 +189,8 @@ class Classification(Spec):
     """How the base reads; auto: as it was pretrained, both ways if it knows both."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout before the classification layer."""
+    lowercase: bool = False
+    """Read all texts in small letters: what is praised in capitals is praised all the same."""
     token_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of a text's tokens hidden behind <mask> while training, others in each epoch."""
     head_start: Literal["random", "probe"] = "random"

@@ -22,18 +22,23 @@ def stack(
     *,
     base: str | Path | RunDirectory | None = None,
     teachers: Sequence[str | Path | RunDirectory] = (),
+    also: Sequence[Examples] = (),
     tfidf: bool = True,
     seed: int = 0,
     options: ReadOptions | None = None,
     overwrite: bool = False,
 ) -> Run:
-    """TF-IDF, a base's features and what teachers, runs that label texts, say: one linear model."""
+    """TF-IDF, a base's features and what teachers, runs that label texts, say: one linear model.
+
+    `also`: tables of other texts with the same labels, which it learns from beside these.
+    """
     return Run.open(
         stack_stage.stack(
             data,
             out,
             parent=None if base is None else open_base(base),
             teachers=[open_run(teacher) for teacher in teachers],
+            also=also,
             tfidf=tfidf,
             seed=seed,
             options=options,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from greffe.checkpoint import load_tokenizer
+from greffe.checkpoint import load_reading_tokenizer
 from greffe.config import Recipe
 from greffe.data.text import ReadOptions
 from greffe.errors import InputError, RunError
@@ -147,7 +147,7 @@ def doctor(
     opened = None if run is None else open_base(run)
     return examine(
         {name: load_examples(part, reading) for name, part in given.items() if part is not None},
-        tokenizer=None if opened is None else load_tokenizer(opened),
+        tokenizer=None if opened is None else load_reading_tokenizer(opened),
         context=None if opened is None else opened.recipe().model.context,
         corpus=corpus,
         options=reading,

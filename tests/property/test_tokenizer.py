@@ -12,7 +12,7 @@ from greffe.config import TokenizerSpec
 from greffe.data.pieces import BYTE_PIECES
 from greffe.data.tokenizer import SPECIALS, Tokenizer, train_tokenizer
 
-Kind = Literal["bpe", "unigram"]
+Kind = Literal["bpe", "unigram", "lowercased"]
 
 WORDS = [
     "un",
@@ -33,11 +33,13 @@ WORDS = [
 
 @cache
 def tokenizer(kind: Kind) -> Tokenizer:
+    if kind == "lowercased":
+        return tokenizer("bpe").lowercased()
     texts = [" ".join(WORDS[start:] + WORDS[:start]) for start in range(len(WORDS))] * 5
     return train_tokenizer([*texts, "a  b   c    d"], TokenizerSpec(kind=kind, vocab=450))
 
 
-kinds = st.sampled_from(["bpe", "unigram"])
+kinds = st.sampled_from(["bpe", "unigram", "lowercased"])
 texts = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
     st.lists(

@@ -184,6 +184,12 @@ def stack(
         typer.Option("--from", help="The run whose base reads the texts too, or greffe-fr."),
     ] = None,
     teachers: o.Teachers = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Labelled texts of others, with the same labels, learnt from too. Repeatable."
+        ),
+    ] = None,
     tfidf: Annotated[
         bool, typer.Option("--tfidf/--no-tfidf", help="Words 1-2 and characters 2-5.")
     ] = True,
@@ -195,7 +201,7 @@ def stack(
 ) -> None:
     """TF-IDF, a base's features and what other runs say of a text, in one linear model.
 
-    Without --from and --teacher, TF-IDF alone.
+    Without --from and --teacher, TF-IDF alone. --also brings labels of something similar.
     """
     from greffe import joining
 
@@ -204,6 +210,7 @@ def stack(
         out,
         base=from_,
         teachers=teachers or [],
+        also=also or [],
         tfidf=tfidf,
         seed=seed,
         options=o.read_options(

@@ -7,7 +7,8 @@ pieces come from (training, SentencePiece) nor how they are used.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from tokenizers import AddedToken, Regex, decoders, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Backend
@@ -16,6 +17,8 @@ from tokenizers.models import Model
 SPECIALS = ("<sos>", "<pad>", "<eos>", "<oov>", "<mask>")
 BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 SPACE = "▁"
+LOWERCASE = {"type": "Lowercase"}
+"""A step of a normaliser, as the library's JSON has it."""
 
 # Every run is capped, so that a line of any length without a space is cut in linear time. An
 # apostrophe before a letter stays with what it shortens: l' amour, qu' il. Spaces only ever begin
@@ -91,6 +94,23 @@ def _steps(normalizer: normalizers.Normalizer | None) -> list[normalizers.Normal
     if isinstance(normalizer, normalizers.Sequence):
         return [normalizer[place] for place in range(len(normalizer))]
     return [] if normalizer is None else [normalizer]
+
+
+def normalizer_steps(tree: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the JSON of a tokenizer does to a text before it is cut, step by step."""
+    normalizer = tree.get("normalizer")
+    if normalizer is None:
+        return []
+    steps: list[dict[str, Any]] = normalizer.get("normalizers", [normalizer])
+    return steps
+
+
+def is_letterwise(step: Mapping[str, Any]) -> bool:
+    """Whether a step changes single characters alone, and no space: cuts stay where they were."""
+    if step.get("type") == "Replace":
+        texts = (step["pattern"].get("String", ""), step["content"])
+        return all(len(text) == 1 and not text.isspace() and text != SPACE for text in texts)
+    return step == LOWERCASE
 
 
 def canonical(content: object) -> str:

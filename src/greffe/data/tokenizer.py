@@ -21,11 +21,14 @@ from tokenizers import Tokenizer as Backend
 from greffe.config import TokenizerSpec
 from greffe.data.pieces import (
     BYTE_PIECES,
+    LOWERCASE,
     SPACE,
     SPECIALS,
     adds_space,
     canonical,
     is_cuttable,
+    is_letterwise,
+    normalizer_steps,
     trained_normalizer,
     trained_splitter,
     without_space,
@@ -84,7 +87,8 @@ class Tokenizer:
         self._continuing.normalizer = without_space(self._backend.normalizer)
         self._continuing.pre_tokenizer = self._backend.pre_tokenizer
         self._adds_space = adds_space(self._backend.normalizer)
-        self._is_trained = _is_trained_here(self._backend)
+        self._is_trained = _is_trained_here(tree)
+        self.lowercases = LOWERCASE in normalizer_steps(tree)
         self._remembered: dict[str, bytes] = {}
         self._remembered_characters = 0
 
@@ -169,6 +173,15 @@ class Tokenizer:
     def id_of(self, piece: str) -> int | None:
         """The id of a piece, or None."""
         return self._ids.get(piece)
+
+    def lowercased(self) -> Tokenizer:
+        """The same vocabulary for text that is read in small letters."""
+        if self.lowercases:
+            return self
+        tree = _parse(self._content)
+        steps = [LOWERCASE, *normalizer_steps(tree)]
+        tree["normalizer"] = {"type": "Sequence", "normalizers": steps}
+        return Tokenizer(json.dumps(tree, ensure_ascii=False, separators=(",", ":")))
 
     def save(self, path: str | Path) -> None:
         """Write one JSON file, whole or not at all."""
@@ -266,11 +279,17 @@ def _check_vocabulary(vocabulary: dict[str, int]) -> None:
         )
 
 
-def _is_trained_here(backend: Backend) -> bool:
-    parts = (backend.normalizer, trained_normalizer(), backend.pre_tokenizer, trained_splitter())
+def _is_trained_here(tree: dict[str, Any]) -> bool:
+    """Whether text is cut as trained tokenizers cut it, whatever happens to single letters."""
     # The state of a part is its JSON; parts themselves do not compare.
-    states = [None if part is None else bytes(part.__getstate__()) for part in parts]
-    return states[0] == states[1] and states[2] == states[3]
+    normalizer, splitter = (
+        json.loads(bytes(part.__getstate__()))
+        for part in (trained_normalizer(), trained_splitter())
+    )
+    steps = normalizer_steps(tree)
+    trained = normalizer["normalizers"]
+    before, own = steps[: -len(trained)], steps[-len(trained) :]
+    return own == trained and tree["pre_tokenizer"] == splitter and all(map(is_letterwise, before))
 
 
 def _is_unicode(text: str) -> bool:

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from greffe.linear.classifier import LinearClassifier, LinearSettings
+from greffe.linear.classifier import LinearClassifier
 from greffe.linear.features import Reader
+from greffe.linear.settings import LinearSettings
 from greffe.linear.solving import softmax
 from greffe.linear.teachers import centred_logs
 

@@ -81,7 +81,7 @@ def choose(
                     solution = regression.solve(c)
                     scores = rows[folds == part] @ solution.weights + solution.bias
                     guess[folds == part] = softmax(scores)
-                choice = _judged(c, weight, guess[held_out], truth[held_out])
+                choice = judge(c, weight, guess[held_out], truth[held_out])
                 found.append(choice)
                 progress.advance(1)
                 if choice[0] > least:  # it only rises from here
@@ -91,7 +91,7 @@ def choose(
     return min(found, key=lambda pair: pair[0])[1]
 
 
-def _judged(c: float, weight: float, guess: np.ndarray, truth: np.ndarray) -> tuple[float, Choice]:
+def judge(c: float, weight: float, guess: np.ndarray, truth: np.ndarray) -> tuple[float, Choice]:
     """The log loss of held-out probabilities [N, classes], and the setting that gave them."""
     of_truth = guess[np.arange(len(guess)), truth]
     loss = float(-np.log(np.maximum(of_truth, LEAST_SHARE)).mean())

@@ -1,60 +1,37 @@
 """One multinomial logistic regression over TF-IDF, a base's features, and what teachers say.
 
-Chooses its own settings inside the training texts; saved as JSON and tensors, never pickled.
+May learn from other people's texts beside one's own (`companions`). Chooses its own settings inside
+the training texts; saved as JSON and tensors, never pickled.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 import torch
-from pydantic import Field, ValidationError
 
-from greffe.config import Spec
 from greffe.data.tables import Example
 from greffe.errors import CorruptError, RecipeError
 from greffe.evaluation.metrics import label_indices
 from greffe.linear.blocks import Blocks, Compact, standardised
-from greffe.linear.choosing import BASE_WEIGHTS, choose, fold_numbers
+from greffe.linear.choosing import BASE_WEIGHTS, DEFAULT_PENALTY, Choice, choose, fold_numbers
+from greffe.linear.companions import Companions, fit_beside, share_words
 from greffe.linear.features import BaseReader, FeatureCache, Reader
+from greffe.linear.settings import LINEAR_FILE, LinearSettings, read_settings, terms_hash
 from greffe.linear.solving import Regression, softmax
 from greffe.linear.teachers import ask
-from greffe.linear.tfidf import BLOCKS, Tfidf
+from greffe.linear.tfidf import Tfidf
 from greffe.run import RunDirectory
 from greffe.seeding import rng
-from greffe.storage import read_json, write_json
+from greffe.storage import write_json
 from greffe.weights import load_tensors, save_tensors
 
-LINEAR_FILE = "linear.json"
 TENSORS_FILE = "linear.safetensors"
 GRAM_TEXTS = 4_000
 """Up to so many texts, C is chosen and the solution found by their inner products."""
-
-
-class LinearSettings(Spec):
-    """The content of linear.json."""
-
-    format: Literal[1] = 1
-    classes: int
-    texts: int
-    """Texts that it was fitted to; 0 for a blend."""
-    c: float
-    """Inverse strength of the penalty, chosen by cross-validation; 0 if nothing was fitted."""
-    base_weight: float | None
-    """Length of the base's vectors beside the other features; none without both."""
-    log_loss: float | None
-    accuracy: float | None
-    """Cross-validated, for the chosen setting; none if there were too few texts."""
-    base_columns: int
-    teacher_columns: list[int] = Field(default_factory=list)
-    """Classes of each teacher."""
-    vocabularies: dict[str, list[str]] | None = None
-    """Terms of each TF-IDF block; none without TF-IDF."""
-    hashes: dict[str, str] = Field(default_factory=dict)
 
 
 class LinearClassifier:
@@ -91,30 +68,42 @@ class LinearClassifier:
         use_tfidf: bool,
         base: BaseReader | None,
         teachers: Sequence[Reader] = (),
+        companions: Companions | None = None,
         seed: int,
     ) -> Self:
         """Choose C, and the base's weight if it is not alone, then fit on all texts."""
         assert use_tfidf or base is not None or teachers
         tfidf, sparse = Tfidf.fit(texts) if use_tfidf else (None, None)
+        theirs = None
+        if companions is not None:
+            tfidf, sparse, theirs = share_words(companions, texts, tfidf, sparse)
         mean, scale, dense = standardised([] if base is None else [base.features(texts)])
         said_mean, said_scale, scores = standardised(ask(teachers, texts))
         blocks = Blocks(sparse, dense, scores)
-        is_weighed = base is not None and (use_tfidf or bool(teachers))
+        is_weighed = base is not None and (tfidf is not None or bool(teachers))
         inside = _sampled(len(texts), seed)
         compact = Compact(blocks.of(inside))
-        choice = choose(
-            compact,
-            BASE_WEIGHTS if is_weighed else (1.0,),
-            truth[inside],
-            classes,
-            fold_numbers([texts[place] for place in inside], truth[inside], seed),
-        )
-        is_compact = len(inside) == len(texts)
-        rows = (compact if is_compact else blocks).rows(choice.base_weight)
-        solution = Regression(rows, truth, classes).solve(choice.c)
-        weights = solution.weights
-        if is_compact:
-            weights = compact.unfolded(rows, weights, choice.base_weight)
+        folds = fold_numbers([texts[place] for place in inside], truth[inside], seed)
+        base_weights = BASE_WEIGHTS if is_weighed else (1.0,)
+        if companions is not None and not is_weighed:
+            choice = Choice(DEFAULT_PENALTY, 1.0, None, None)  # its C is chosen beside them
+        else:
+            choice = choose(compact, base_weights, truth[inside], classes, folds)
+        if companions is not None:
+            rows = blocks.rows(choice.base_weight)
+            fold_of = {texts[place]: fold for place, fold in zip(inside, folds, strict=True)}
+            numbers = np.array([fold_of.get(text, -1) for text in texts])
+            choice, solution = fit_beside(
+                companions, theirs, rows, truth, classes, numbers, choice.base_weight
+            )
+            weights = solution.weights
+        else:
+            is_compact = len(inside) == len(texts)
+            rows = (compact if is_compact else blocks).rows(choice.base_weight)
+            solution = Regression(rows, truth, classes).solve(choice.c)
+            weights = solution.weights
+            if is_compact:
+                weights = compact.unfolded(rows, weights, choice.base_weight)
         return cls(
             LinearSettings(
                 classes=classes,
@@ -125,6 +114,7 @@ class LinearClassifier:
                 accuracy=choice.accuracy,
                 base_columns=len(mean),
                 teacher_columns=[teacher.columns for teacher in teachers],
+                companions=0 if companions is None else len(companions.texts),
             ),
             tfidf=tfidf,
             base=base,
@@ -159,13 +149,13 @@ class LinearClassifier:
         }
         vocabularies = None
         if self.tfidf is not None:
-            arrays |= {f"idf.{name}": self.tfidf.idf[name] for name in BLOCKS}
+            arrays |= {f"idf.{name}": self.tfidf.idf[name] for name in self.tfidf.idf}
             vocabularies = self.tfidf.vocabularies
         digest = save_tensors(
             folder / TENSORS_FILE,
             {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()},
         )
-        hashes = {"tensors": digest, "vocabularies": _terms_hash(vocabularies)}
+        hashes = {"tensors": digest, "vocabularies": terms_hash(vocabularies)}
         settings = self.settings.model_copy(update={"vocabularies": vocabularies, "hashes": hashes})
         write_json(folder / LINEAR_FILE, settings.model_dump(mode="json"))
 
@@ -180,7 +170,7 @@ class LinearClassifier:
         names = {"weights", "bias", "mean", "scale"}
         terms = settings.vocabularies
         if terms is not None:
-            names |= {f"idf.{name}" for name in BLOCKS}
+            names |= {f"idf.{name}" for name in terms}
         read = settings.base_columns + sum(settings.teacher_columns)
         columns = read + sum(map(len, (terms or {}).values()))
         if set(arrays) != names or arrays["weights"].shape != (columns, settings.classes):
@@ -203,7 +193,7 @@ class LinearClassifier:
             )
         tfidf = None
         if terms is not None:
-            tfidf = Tfidf(terms, {name: arrays[f"idf.{name}"] for name in BLOCKS})
+            tfidf = Tfidf(terms, {name: arrays[f"idf.{name}"] for name in terms})
         return cls(
             settings.model_copy(update={"vocabularies": None, "hashes": {}}),
             tfidf=tfidf,
@@ -223,6 +213,7 @@ def fit_linear(
     tfidf: bool,
     base: RunDirectory | BaseReader | None,
     teachers: Sequence[Reader] = (),
+    companions: Companions | None = None,
     seed: int,
 ) -> LinearClassifier:
     """A linear classifier on labelled texts; a `FeatureCache` as base reads each text once."""
@@ -239,6 +230,7 @@ def fit_linear(
         use_tfidf=tfidf,
         base=FeatureCache(base) if isinstance(base, RunDirectory) else base,
         teachers=teachers,
+        companions=companions,
         seed=seed,
     )
 
@@ -250,39 +242,8 @@ def majority(truth: np.ndarray, classes: int) -> np.ndarray:
     return shares
 
 
-def read_settings(folder: Path) -> LinearSettings:
-    """What linear.json says, checked."""
-    path = folder / LINEAR_FILE
-    try:
-        settings = LinearSettings.model_validate(read_json(path, "a linear classifier"))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise CorruptError(
-            f"{path} is damaged or from another version.",
-            expected="a linear classifier of format 1",
-            found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
-        ) from None
-    known = settings.vocabularies
-    if (known is not None and set(known) != set(BLOCKS)) or (
-        settings.hashes.get("vocabularies") != _terms_hash(known)
-    ):
-        raise CorruptError(
-            f"{path} is damaged: its vocabularies are not those that were saved.",
-            hint="copy the run again from where it came, or make it anew",
-        )
-    return settings
-
-
 def _sampled(count: int, seed: int) -> np.ndarray:
     """All texts, or a sample: C is the width of a prior and does not grow with the texts."""
     if count <= GRAM_TEXTS:
         return np.arange(count)
     return np.sort(rng(seed, "choosing").choice(count, GRAM_TEXTS, replace=False))
-
-
-def _terms_hash(vocabularies: dict[str, list[str]] | None) -> str:
-    digest = hashlib.sha256()
-    for name, terms in sorted((vocabularies or {}).items()):
-        digest.update(f"{name}\n".encode())
-        digest.update("\n".join(terms).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()

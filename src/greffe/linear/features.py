@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from greffe.checkpoint import load_model, load_tokenizer
+from greffe.checkpoint import load_model, load_reading_tokenizer
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.batched import read_rows
 from greffe.inference.predict import BLOCK_TEXTS, split_windows
@@ -79,10 +79,10 @@ class BaseReader:
 
     @classmethod
     def of(cls, run: RunDirectory) -> Self:
-        """The base of a run; reads both ways if it learnt to."""
+        """The base of a run; reads as its classifiers would, and both ways if it learnt to."""
         manifest = run.manifest()
         reads_both_ways = "bidirectional" in manifest.directions
-        return cls(load_model(run), load_tokenizer(run), causal=not reads_both_ways)
+        return cls(load_model(run), load_reading_tokenizer(run), causal=not reads_both_ways)
 
     @property
     def columns(self) -> int:

@@ -17,8 +17,9 @@ import numpy as np
 from greffe.checkpoint import load_model, load_tokenizer, run_weights
 from greffe.errors import CorruptError, RunError
 from greffe.inference.predict import BLOCK_TEXTS, Prediction, predict
-from greffe.linear.classifier import LINEAR_FILE, TENSORS_FILE, LinearClassifier
+from greffe.linear.classifier import TENSORS_FILE, LinearClassifier
 from greffe.linear.features import BaseReader
+from greffe.linear.settings import LINEAR_FILE
 from greffe.linear.teachers import Teacher
 from greffe.run import (
     RECIPE_FILE,
@@ -52,9 +53,12 @@ def write_linear_run(
     run = RunDirectory(folder)
     classifier.save(folder)
     weights_hash, parent_hash, base = None, None, {}
+    fingerprint = ""
     if parent is not None:
+        assert classifier.base is not None
         run.write_recipe(parent.recipe())
-        load_tokenizer(parent).save(run.tokenizer_path)
+        classifier.base.tokenizer.save(run.tokenizer_path)
+        fingerprint = classifier.base.tokenizer.fingerprint
         weights, parent_hash = run_weights(parent)
         base = {name: tensor for name, tensor in weights.items() if name.startswith(BASE)}
         weights_hash = save_tensors(run.weights_path, base)
@@ -78,7 +82,7 @@ def write_linear_run(
                 parent=parent.name if parent else None,
                 parent_weights=parent_hash,
                 initial_base=tensors_hash(base) if base else "",
-                tokenizer=known.lineage.tokenizer if known else "",
+                tokenizer=fingerprint,
                 data=data,
             ),
             weights=weights_hash,

@@ -27,13 +27,20 @@ class Regression:
     """
 
     def __init__(
-        self, rows: Any, truth: np.ndarray, classes: int, *, tolerance: float = TOLERANCE
+        self,
+        rows: Any,
+        truth: np.ndarray,
+        classes: int,
+        *,
+        weights: np.ndarray | None = None,
+        tolerance: float = TOLERANCE,
     ) -> None:
         from sklearn.linear_model import LogisticRegression
 
         self.rows = rows
         self.truth = truth
         self.classes = classes
+        self.weights = weights  # [N]: how much a row's loss counts; none: all the same
         self.seen = np.unique(truth)
         self._model = LogisticRegression(tol=tolerance, max_iter=MOST_STEPS, warm_start=True)
 
@@ -42,7 +49,7 @@ class Regression:
         weights = np.zeros((self.rows.shape[1], self.classes))
         bias = np.zeros(self.classes)
         if len(self.seen) > 1:
-            self._model.set_params(C=c).fit(self.rows, self.truth)
+            self._model.set_params(C=c).fit(self.rows, self.truth, self.weights)
             found, shift = self._model.coef_, self._model.intercept_
             if len(self.seen) == 2:  # one column that tells two classes apart
                 found, shift = np.vstack((-found, found)) / 2, np.append(-shift, shift) / 2

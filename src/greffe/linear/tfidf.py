@@ -1,6 +1,7 @@
 """TF-IDF of words and characters: texts → sparse rows, and the vectorizers as lists and arrays.
 
-Knows no labels. Words in runs of 1-2, characters in runs of 2-5 inside words; each block's rows
+Knows no labels. Words in runs of 1-2, characters in runs of 2-5 inside words; what is shared with
+texts of other people are words alone, without accents, each in two texts or more. Each block's rows
 have length one.
 """
 
@@ -16,17 +17,27 @@ from greffe.errors import CorruptError, DataError
 BLOCKS: Mapping[str, Mapping[str, Any]] = {
     "words": {"analyzer": "word", "ngram_range": (1, 2)},
     "characters": {"analyzer": "char_wb", "ngram_range": (2, 5)},
+    "shared": {
+        "analyzer": "word",
+        "ngram_range": (1, 2),
+        "min_df": 2,
+        "strip_accents": "unicode",
+        "token_pattern": r"(?u)\b\w+\b|[!?]",
+    },
 }
+OWN = ("words", "characters")
+SHARED = ("shared",)
 
 
 class Tfidf:
-    """Two vocabularies with the weight of each term; a block without any term has no columns."""
+    """A vocabulary a block, with the weight of each term; one without any term has no columns."""
 
     def __init__(
         self, vocabularies: Mapping[str, Sequence[str]], idf: Mapping[str, np.ndarray]
     ) -> None:
-        self.vocabularies = {name: list(vocabularies[name]) for name in BLOCKS}
-        self.idf = {name: np.asarray(idf[name], dtype=np.float32) for name in BLOCKS}
+        # Columns stand in the order of BLOCKS, whatever order a file has.
+        self.vocabularies = {n: list(vocabularies[n]) for n in BLOCKS if n in vocabularies}
+        self.idf = {name: np.asarray(idf[name], dtype=np.float32) for name in self.vocabularies}
         for name, terms in self.vocabularies.items():
             if self.idf[name].shape != (len(terms),) or len(set(terms)) != len(terms):
                 raise CorruptError(
@@ -36,11 +47,11 @@ class Tfidf:
                 )
 
     @classmethod
-    def fit(cls, texts: Sequence[str]) -> tuple[Self, Any]:
-        """Every term of these texts, weighted by how few have it; and `transform` of the texts."""
+    def fit(cls, texts: Sequence[str], blocks: Sequence[str] = OWN) -> tuple[Self, Any]:
+        """Terms of these texts, weighted by how few have them; and `transform` of the texts."""
         vocabularies: dict[str, list[str]] = {}
         idf, counted = {}, {}
-        for name in BLOCKS:
+        for name in blocks:
             counter = _counter(name)
             try:
                 counts = counter.fit_transform(texts)
@@ -52,9 +63,10 @@ class Tfidf:
             idf[name] = np.log((1 + len(texts)) / (1 + found_in)) + 1
             counted[name] = counts
         if not any(vocabularies.values()):
+            often = " that stand in two of them" if blocks == SHARED else ""
             raise DataError(
-                "There is no word in any of the texts.",
-                expected="texts with letters or digits",
+                f"There are no words{often} in the texts.",
+                expected=f"texts with letters or digits, words{often}",
                 found=f"{len(texts)} texts, the first is {texts[0][:40]!r}" if texts else "none",
                 hint="name the columns: --text-column NAME --label-column NAME",
             )

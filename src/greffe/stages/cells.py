@@ -101,6 +101,8 @@ class Trainer:
         ]
         if arm.teachers:  # nothing is added for others: their earlier results stay good
             inputs.append([self.teachers.hashes[teacher.path] for teacher in arm.teachers])
+        if arm.is_linear and arm.run is not None and arm.run.recipe().classification.lowercase:
+            inputs.append("small letters")
         return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()
 
     def compute(self, cell: Cell, folder: Path, *, resume: bool) -> CellResult:

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from greffe.checkpoint import load_tokenizer, run_weights
+from greffe.checkpoint import load_reading_tokenizer, run_weights
 from greffe.config import Recipe
 from greffe.data.text import ReadOptions
 from greffe.errors import InterruptedRunError, RecipeError
@@ -101,7 +101,7 @@ def compare(
         _announce(plans, numbers, parts, cells)
         findings = examine(
             {"train": parts.train, "valid": parts.valid, "test": parts.test},
-            tokenizer=load_tokenizer(base),
+            tokenizer=load_reading_tokenizer(base),
             context=base.recipe().model.context,
             corpus=corpus,
             options=reading,

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from greffe.checkpoint import TrainingState, load_tokenizer, run_weights
+from greffe.checkpoint import TrainingState, run_weights
 from greffe.config import Classification, ClassificationHead, HeadSpec, Recipe
 from greffe.data.batches import Batch
 from greffe.data.sampler import ExampleSampler
 from greffe.data.tables import Example, label_order
 from greffe.data.text import ReadOptions
-from greffe.data.tokenizer import Tokenizer, train_tokenizer
+from greffe.data.tokenizer import Tokenizer
 from greffe.errors import RecipeError
 from greffe.evaluation.metrics import evaluate_probabilities, label_indices
 from greffe.inference.predict import predict_ids
@@ -28,6 +28,7 @@ from greffe.stages.finetune_choices import (
     build_masker,
     choose_direction,
     choose_pooler,
+    choose_tokenizer,
     directions_of,
     finetune_recipe,
     with_ngrams_of,
@@ -93,11 +94,7 @@ def finetune(
         run = RunDirectory(folder.path)
         if folder.resuming and is_finished(run, chosen):
             return run
-        tokenizer = (
-            load_tokenizer(model_of)
-            if model_of is not None
-            else train_tokenizer((example.text for example in train_part), chosen.tokenizer)
-        )
+        tokenizer = choose_tokenizer(model_of, chosen.tokenizer, spec, train_part)
         chosen = chosen.with_vocab(tokenizer.size)
         hashes = {"train": data_hash(train_part), "valid": data_hash(valid_part)}
         if folder.resuming:

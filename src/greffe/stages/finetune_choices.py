@@ -1,10 +1,11 @@
-"""What a fine-tuning works with: its recipe, the way its base reads, the pooler, what is hidden."""
+"""What a fine-tuning works with: its recipe, its tokenizer, how its base reads, what is hidden."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from greffe.checkpoint import load_tokenizer
 from greffe.config import (
     Classification,
     ClassificationHead,
@@ -12,10 +13,13 @@ from greffe.config import (
     MaskingSpec,
     Pooler,
     Recipe,
+    TokenizerSpec,
     TrainSpec,
 )
-from greffe.data.tokenizer import Tokenizer
+from greffe.data.tables import Example
+from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.objectives.masked import Masker
+from greffe.progress import notice
 from greffe.recipe_files import load_recipe
 from greffe.run import RunDirectory
 
@@ -90,6 +94,24 @@ def with_ngrams_of(
         return recipe, spec
     kept = spec.model_copy(update={"ngrams": head.ngrams})
     return recipe.model_copy(update={"objective": kept}), kept
+
+
+def choose_tokenizer(
+    model_of: RunDirectory | None,
+    spec: TokenizerSpec,
+    reading: Classification,
+    examples: Sequence[Example],
+) -> Tokenizer:
+    """That of the run that is built on, else a new one; for small letters if the recipe says."""
+    if model_of is not None:
+        tokenizer = load_tokenizer(model_of)
+        if tokenizer.lowercases and not reading.lowercase:
+            notice(f"{model_of.name} reads small letters, and so will what is grafted onto it")
+        return tokenizer.lowercased() if reading.lowercase else tokenizer
+    texts = (example.text for example in examples)
+    if reading.lowercase:
+        return train_tokenizer((text.lower() for text in texts), spec).lowercased()
+    return train_tokenizer(texts, spec)
 
 
 def build_masker(share: float, tokenizer: Tokenizer) -> Masker | None:

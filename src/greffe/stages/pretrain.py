@@ -89,6 +89,8 @@ def pretrain(
             world=world,
         )
         if parent is not None:
+            if text.tokenizer.lowercases:
+                notice(f"{parent.name} reads small letters: it will write no others")
             check_tokenizer(
                 parent.manifest().lineage.tokenizer, text.tokenizer.fingerprint, str(text.path)
             )

@@ -6,9 +6,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from greffe.data.tables import label_order
+from greffe.data.tables import Example, label_order
 from greffe.data.text import ReadOptions
+from greffe.errors import DataError
 from greffe.linear.classifier import fit_linear
+from greffe.linear.companions import Companions
 from greffe.linear.runs import open_teacher, require_labels, write_linear_run
 from greffe.output_folder import OutputFolder
 from greffe.progress import notice
@@ -24,16 +26,21 @@ def stack(
     *,
     parent: RunDirectory | None = None,
     teachers: Sequence[RunDirectory] = (),
+    also: Sequence[Examples] = (),
     tfidf: bool = True,
     seed: int = 0,
     options: ReadOptions | None = None,
     overwrite: bool = False,
 ) -> RunDirectory:
-    """Fit one linear model; its penalty is chosen by cross-validation inside the texts."""
+    """Fit one linear model; its penalty is chosen by cross-validation inside the texts.
+
+    `also` are labelled texts of others, learnt from beside one's own.
+    """
     threads = set_up_compute()
+    options = options or ReadOptions()
     for teacher in teachers:
         require_labels(teacher)
-    examples = load_examples(data, options or ReadOptions())
+    examples = load_examples(data, options)
     labels = label_order(example.label for example in examples)
     check_classes(labels, examples)
     if parent is not None and parent.manifest().kind == "classifier":
@@ -41,16 +48,25 @@ def stack(
             f"{parent.name} has learnt labels already: if these texts were among its own, the "
             "cross-validated accuracy flatters"
         )
-    trained_on = data_hash(examples)
+    hashes = {"train": data_hash(examples)}
+    own = {_plain(example.text) for example in examples}
+    tables = [_load_companions(table, labels, options, own) for table in also]
+    hashes |= {f"also {number}": data_hash(table) for number, table in enumerate(tables, 1)}
     # Opened before the folder is: a damaged teacher must not cost the run that is replaced.
     asked = [open_teacher(teacher) for teacher in teachers]
-    say_what_teachers_know(teachers, [trained_on])
-    sources = [data] if isinstance(data, str | Path) else []
+    say_what_teachers_know(teachers, [hashes["train"]])
+    sources = [table for table in (data, *also) if isinstance(table, str | Path)]
     sources += [run.path for run in (parent, *teachers) if run is not None]
     with OutputFolder(out, overwrite=overwrite, sources=sources) as folder:
         began = time.perf_counter()
         classifier = fit_linear(
-            examples, labels, tfidf=tfidf, base=parent, teachers=asked, seed=seed
+            examples,
+            labels,
+            tfidf=tfidf,
+            base=parent,
+            teachers=asked,
+            companions=Companions.of(tables, labels) if tables else None,
+            seed=seed,
         )
         settings = classifier.settings
         run = write_linear_run(
@@ -60,9 +76,10 @@ def stack(
             parent=parent,
             teachers=teachers,
             threads=threads,
-            data={"train": trained_on},
+            data=hashes,
             result={
                 "texts": settings.texts,
+                "companions": settings.companions,
                 "seconds": round(time.perf_counter() - began, 1),
                 "c": settings.c,
                 "base_weight": settings.base_weight,
@@ -73,7 +90,9 @@ def stack(
             },
         )
     notice(
-        f"stack: {settings.texts:,} texts, {len(classifier.weights):,} features, C = {settings.c:g}"
+        f"stack: {settings.texts:,} texts"
+        + (f" beside {settings.companions:,} of others" if settings.companions else "")
+        + f", {len(classifier.weights):,} features, C = {settings.c:g}"
         + (
             f", cross-validated accuracy {settings.accuracy:.1%}"
             if settings.accuracy is not None
@@ -82,3 +101,37 @@ def stack(
     )
     run.say_where()
     return run
+
+
+def _load_companions(
+    table: Examples, labels: list[str], options: ReadOptions, own: set[str]
+) -> list[Example]:
+    """Texts of others, which must have labels of one's own; copies of one's own are left out."""
+    name = table if isinstance(table, str | Path) else "also"
+    examples = load_examples(table, options)
+    unknown = sorted({example.label for example in examples} - set(labels))
+    if unknown:
+        raise DataError(
+            f"{name} has labels of its own.",
+            expected=f"labels of the training texts: {', '.join(labels)}",
+            found=", ".join(unknown[:5]),
+            hint="greffe stack --data on it alone makes a teacher of it: then --teacher RUN",
+        )
+    # Cross-validation learns from all of them: a copy would tell the answer.
+    others = [example for example in examples if _plain(example.text) not in own]
+    if not others:
+        raise DataError(
+            f"{name} holds nothing but the training texts.",
+            expected="labelled texts of others",
+            found=f"{len(examples):,} texts, all of them in --data",
+        )
+    if len(others) < len(examples):
+        notice(
+            f"{name}: {len(examples) - len(others):,} texts stand in --data too and are left out"
+        )
+    return others
+
+
+def _plain(text: str) -> str:
+    """A text without what copies often differ in: white space and capitals."""
+    return " ".join(text.split()).casefold()

@@ -35,11 +35,17 @@ class Teachers:
 def say_what_teachers_know(teachers: Sequence[RunDirectory], training: Collection[str]) -> None:
     """A notice for each teacher that learnt from tables with these hashes."""
     for teacher in teachers:
-        if any(run.manifest().lineage.data.get("train") in training for run in _lineage(teacher)):
+        if any(learnt_from(run, training) for run in _lineage(teacher)):
             notice(
                 f"{teacher.name} learnt from these very training texts: the cross-validated "
                 "accuracy flatters, and the model will trust it too much"
             )
+
+
+def learnt_from(run: RunDirectory, hashes: Collection[str]) -> bool:
+    """Whether a run was fitted to a table with one of these hashes, its own or one of others."""
+    data = run.manifest().lineage.data
+    return any(digest in hashes for name, digest in data.items() if name != "valid")
 
 
 def refuse_teachers_of(teachers: Sequence[RunDirectory], test: Collection[str]) -> None:

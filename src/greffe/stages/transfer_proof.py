@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from greffe.checkpoint import load_model, load_tokenizer, run_weights
+from greffe.checkpoint import load_model, load_reading_tokenizer, run_weights
 from greffe.config import ClassificationHead
 from greffe.evaluation.intervals import seeds_estimate
 from greffe.linear.probe import probe_accuracy
@@ -95,7 +95,7 @@ def _probe(name: str, model: Model, run: RunDirectory, parts: Parts, seed: int) 
     direction = choose_direction(run.recipe().classification, run.manifest().directions)
     values = probe_accuracy(
         model,
-        load_tokenizer(run),
+        load_reading_tokenizer(run),
         parts.train,
         parts.labels,
         causal=direction == "causal",

@@ -187,7 +187,9 @@ def check_letters(
     scripts: Counter[str] = Counter()
     foreign: list[str] = []
     for example in examples:
-        letters, unknown = unknown_letters(example.text, known)
+        letters, unknown = unknown_letters(
+            example.text.lower() if tokenizer.lowercases else example.text, known
+        )
         if unknown.total() > UNKNOWN_LETTERS * letters:
             scripts += unknown
             foreign.append(example.text)

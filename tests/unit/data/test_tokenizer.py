@@ -108,6 +108,27 @@ def test_encode_batch_equals_encode(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode_batch([]) == []
 
 
+def test_lowercased_reads_small_letters_with_the_same_pieces(
+    tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    small = tokenizer.lowercased()
+    text = "CE BEAU Livre, L'Émotion"
+    assert small.encode(text) == tokenizer.encode(text.lower()) != tokenizer.encode(text)
+    assert small.encode_batch([text])[0].tolist() == small.encode(text)
+    assert small.decode(small.encode(text)) == small.normalise(text) == text.lower()
+    assert small.spans(text) == tokenizer.spans(text.lower())
+    assert small.size == tokenizer.size
+    assert small.fingerprint != tokenizer.fingerprint
+    assert small.lowercased() is small
+    small.save(tmp_path / "tokenizer.json")
+    assert Tokenizer.load(tmp_path / "tokenizer.json").encode(text) == small.encode(text)
+
+
+def test_batches_of_a_lowercased_tokenizer_take_the_fast_way(tokenizer: Tokenizer) -> None:
+    assert tokenizer._is_trained
+    assert tokenizer.lowercased()._is_trained
+
+
 def test_memory_of_words_starts_again_when_full(
     tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

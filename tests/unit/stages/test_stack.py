@@ -203,3 +203,46 @@ def test_a_teacher_of_these_very_texts_is_said_to_flatter(
     stack(examples, tmp_path / "flattered", teachers=[teacher, same])
     said = capsys.readouterr().err
     assert f"{same.name} learnt from these very training texts" in said and "flatters" in said
+
+
+def test_texts_of_others_are_learnt_from_and_recorded(
+    examples: list[Example], tmp_path: Path
+) -> None:
+    others = [Example(text, label) for label, text in toy_reviews(60, seed=5)]
+    run = stack(examples, tmp_path / "out", also=[others[:20], others[20:]])
+    manifest = run.manifest()
+    assert manifest.result["companions"] == 60 and manifest.result["texts"] == 40
+    assert set(manifest.lineage.data) == {"train", "also 1", "also 2"}
+    alone = stack(examples, tmp_path / "alone")
+    assert alone.manifest().result["companions"] == 0
+    texts = [example.text for example in others]
+    both = [load_linear(one).probabilities(texts) for one in (run, alone)]
+    assert not np.allclose(*both)
+
+
+def test_texts_of_others_need_the_same_labels(examples: list[Example], tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="labels of its own") as caught:
+        stack(examples, tmp_path / "out", also=[[Example("bof", "neutre")]])
+    assert "neutre" in str(caught.value.found) and "--teacher" in str(caught.value.hint)
+    assert not (tmp_path / "out").exists()
+
+
+def test_copies_of_ones_own_texts_are_not_learnt_from_twice(
+    examples: list[Example], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = [Example(text, label) for label, text in toy_reviews(30, seed=5)]
+    copies = [Example(f" {one.text.upper()} ", one.label) for one in examples[:7]]
+    run = stack(examples, tmp_path / "out", also=[[*others, *copies]])
+    assert run.manifest().result["companions"] == 30
+    assert "7 texts stand in --data too and are left out" in capsys.readouterr().err
+    with pytest.raises(DataError, match="nothing but the training texts"):
+        stack(examples, tmp_path / "none", also=[copies])
+
+
+def test_a_teacher_that_learnt_these_texts_beside_others_is_announced(
+    examples: list[Example], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = [Example(text, label) for label, text in toy_reviews(30, seed=5)]
+    teacher = stack(others, tmp_path / "teacher", also=[examples])
+    stack(examples, tmp_path / "out", teachers=[teacher])
+    assert "teacher learnt from these very training texts" in capsys.readouterr().err
