@@ -17,7 +17,7 @@ from greffe.data.tables import Example
 from greffe.errors import CorruptError, RecipeError
 from greffe.evaluation.metrics import label_indices
 from greffe.linear.blocks import Blocks, Compact, standardised
-from greffe.linear.choosing import BASE_WEIGHTS, DEFAULT_PENALTY, Choice, choose, fold_numbers
+from greffe.linear.choosing import BASE_WEIGHTS, choose, fold_numbers
 from greffe.linear.companions import Companions, fit_beside, share_words
 from greffe.linear.features import BaseReader, FeatureCache, Reader
 from greffe.linear.settings import LINEAR_FILE, LinearSettings, read_settings, terms_hash
@@ -82,22 +82,22 @@ class LinearClassifier:
         blocks = Blocks(sparse, dense, scores)
         is_weighed = base is not None and (tfidf is not None or bool(teachers))
         inside = _sampled(len(texts), seed)
-        compact = Compact(blocks.of(inside))
         folds = fold_numbers([texts[place] for place in inside], truth[inside], seed)
-        base_weights = BASE_WEIGHTS if is_weighed else (1.0,)
-        if companions is not None and not is_weighed:
-            choice = Choice(DEFAULT_PENALTY, 1.0, None, None)  # its C is chosen beside them
-        else:
-            choice = choose(compact, base_weights, truth[inside], classes, folds)
         if companions is not None:
-            rows = blocks.rows(choice.base_weight)
+            weight = 1.0
+            if is_weighed:
+                compact = Compact(blocks.of(inside))
+                weight = choose(compact, BASE_WEIGHTS, truth[inside], classes, folds).base_weight
             fold_of = {texts[place]: fold for place, fold in zip(inside, folds, strict=True)}
             numbers = np.array([fold_of.get(text, -1) for text in texts])
             choice, solution = fit_beside(
-                companions, theirs, rows, truth, classes, numbers, choice.base_weight
+                companions, theirs, blocks.rows(weight), truth, classes, numbers, weight
             )
             weights = solution.weights
         else:
+            compact = Compact(blocks.of(inside))
+            base_weights = BASE_WEIGHTS if is_weighed else (1.0,)
+            choice = choose(compact, base_weights, truth[inside], classes, folds)
             is_compact = len(inside) == len(texts)
             rows = (compact if is_compact else blocks).rows(choice.base_weight)
             solution = Regression(rows, truth, classes).solve(choice.c)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from greffe.data.tables import Example, label_order
 from greffe.data.text import ReadOptions
+from greffe.data.words import normalise
 from greffe.errors import DataError
 from greffe.linear.classifier import fit_linear
 from greffe.linear.companions import Companions
@@ -49,7 +50,7 @@ def stack(
             "cross-validated accuracy flatters"
         )
     hashes = {"train": data_hash(examples)}
-    own = {_plain(example.text) for example in examples}
+    own = {normalise(example.text) for example in examples}
     tables = [_load_companions(table, labels, options, own) for table in also]
     hashes |= {f"also {number}": data_hash(table) for number, table in enumerate(tables, 1)}
     # Opened before the folder is: a damaged teacher must not cost the run that is replaced.
@@ -118,20 +119,16 @@ def _load_companions(
             hint="greffe stack --data on it alone makes a teacher of it: then --teacher RUN",
         )
     # Cross-validation learns from all of them: a copy would tell the answer.
-    others = [example for example in examples if _plain(example.text) not in own]
+    others = [example for example in examples if normalise(example.text) not in own]
     if not others:
         raise DataError(
             f"{name} holds nothing but the training texts.",
             expected="labelled texts of others",
             found=f"{len(examples):,} texts, all of them in --data",
+            hint="leave it out",
         )
     if len(others) < len(examples):
         notice(
             f"{name}: {len(examples) - len(others):,} texts stand in --data too and are left out"
         )
     return others
-
-
-def _plain(text: str) -> str:
-    """A text without what copies often differ in: white space and capitals."""
-    return " ".join(text.split()).casefold()

@@ -38,6 +38,15 @@ def taught(out: Path, *changes: str, parent: RunDirectory | None = None) -> RunD
     )
 
 
+def base_for_small_letters(folder: Path) -> RunDirectory:
+    return greffe.pretrain(
+        _corpus(folder),
+        folder / "base",
+        recipe=small("classification.lowercase=true"),
+        budget="2steps",
+    )
+
+
 def scores(run: RunDirectory, *texts: str) -> list[dict[str, float]]:
     return [said.probabilities for said in greffe.load(run.path).predict(list(texts))]
 
@@ -69,13 +78,7 @@ def test_a_base_keeps_its_pieces_and_the_next_run_reads_the_same_way(tmp_path: P
 
 
 def test_features_of_a_base_are_read_as_its_classifiers_read(tmp_path: Path) -> None:
-    plain = greffe.pretrain(
-        _corpus(tmp_path),
-        tmp_path / "base",
-        recipe=small("classification.lowercase=true"),
-        budget="2steps",
-    )
-    run = RunDirectory(plain.path)
+    run = base_for_small_letters(tmp_path)
     assert load_tokenizer(run).encode("SUPERBE") != load_tokenizer(run).encode("superbe")
     assert load_reading_tokenizer(run).encode("SUPERBE") == load_tokenizer(run).encode("superbe")
     upper, lower = BaseReader.of(run).features(["UN ROMAN", "un roman"])
@@ -91,12 +94,7 @@ def _corpus(folder: Path) -> Path:
 def test_what_has_learnt_labels_reads_with_its_own_tokenizer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    base = greffe.pretrain(
-        _corpus(tmp_path),
-        tmp_path / "base",
-        recipe=small("classification.lowercase=true"),
-        budget="2steps",
-    )
+    base = base_for_small_letters(tmp_path)
     as_written = taught(tmp_path / "as written", "lowercase=false", parent=base)
     assert as_written.recipe().classification.lowercase
     assert not load_reading_tokenizer(as_written).lowercases
@@ -109,12 +107,7 @@ def test_what_has_learnt_labels_reads_with_its_own_tokenizer(
 
 
 def test_a_stacked_run_carries_the_tokenizer_that_its_base_was_read_with(tmp_path: Path) -> None:
-    base = greffe.pretrain(
-        _corpus(tmp_path),
-        tmp_path / "base",
-        recipe=small("classification.lowercase=true"),
-        budget="2steps",
-    )
+    base = base_for_small_letters(tmp_path)
     run = greffe.stack(TEXTS, tmp_path / "stacked", base=base, tfidf=False)
     assert load_tokenizer(run).lowercases
     first, second = scores(run, "Un ROMAN Superbe", "un roman superbe")
