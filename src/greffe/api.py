@@ -138,6 +138,7 @@ def prepare(
     *,
     vocab: int = 16_000,
     tokenizer_kind: str = "bpe",
+    lowercase: bool = False,
     tokenizer: str | Path | Tokenizer | None = None,
     dictionary: str | Path | None = None,
     valid: float = 0.01,
@@ -151,7 +152,7 @@ def prepare(
     return prepare_stage.prepare(
         inputs,
         out,
-        recipe_tokenizer=tokenizer_spec(tokenizer_kind, vocab),
+        recipe_tokenizer=tokenizer_spec(tokenizer_kind, vocab, lowercase),
         tokenizer=tokenizer,
         dictionary=dictionary,
         valid=valid,
@@ -178,11 +179,15 @@ def pretrain(
     dictionary: str | Path | None = None,
     options: ReadOptions | None = None,
     valid: float = 0.01,
+    replant: bool = False,
     show_tensors: bool = False,
     overwrite: bool = False,
     resume: bool = False,
 ) -> Run:
-    """Grow a base on a prepared corpus or on raw text; `from_` goes on from another run."""
+    """Grow a base on a prepared corpus or on raw text; `from_` goes on from another run.
+
+    With `replant` the other run's weights are taken over into the text's own vocabulary.
+    """
     return Run.open(
         pretrain_stage.pretrain(
             corpus,
@@ -198,6 +203,7 @@ def pretrain(
             dictionary=Path(dictionary) if dictionary else None,
             options=options,
             valid=valid,
+            replanted=replant,
             show_tensors=show_tensors,
             overwrite=overwrite,
             resume=resume,
@@ -264,9 +270,12 @@ def finetune(
     )
 
 
-def tokenizer_spec(kind: str, vocab: int) -> TokenizerSpec:
+def tokenizer_spec(kind: str, vocab: int, lowercase: bool) -> TokenizerSpec:
     """A checked tokenizer section."""
-    return Recipe().with_changes([f"tokenizer.kind={kind}", f"tokenizer.vocab={vocab}"]).tokenizer
+    changes = {"kind": kind, "vocab": vocab, "lowercase": str(lowercase).lower()}
+    return (
+        Recipe().with_changes(f"tokenizer.{key}={value}" for key, value in changes.items())
+    ).tokenizer
 
 
 def _opened(run: str | Path | RunDirectory | None) -> RunDirectory | None:

@@ -31,6 +31,9 @@ def prepare(
     kind: Annotated[
         o.TokenizerKind, typer.Option("--kind", help="How a tokenizer is trained.")
     ] = o.TokenizerKind.bpe,
+    lowercase: Annotated[
+        bool, typer.Option("--lowercase", help="A new tokenizer reads all in small letters.")
+    ] = False,
     tokenizer: o.TokenizerPath = None,
     dictionary: o.Dictionary = None,
     valid: o.Valid = 0.01,
@@ -49,6 +52,7 @@ def prepare(
         out,
         vocab=vocab,
         tokenizer_kind=kind.value,
+        lowercase=lowercase,
         tokenizer=tokenizer,
         dictionary=dictionary,
         valid=valid,
@@ -84,6 +88,12 @@ def pretrain(
     documents: o.Documents = o.DocumentUnit.line,
     encoding: o.Encoding = "utf-8",
     text_column: o.TextColumn = None,
+    replant: Annotated[
+        bool,
+        typer.Option(
+            "--replant", help="With --from: keep its blocks, but learn this text's own pieces."
+        ),
+    ] = False,
     show_tensors: Annotated[
         bool, typer.Option("--show-tensors", help="With --from: what became of each tensor.")
     ] = False,
@@ -107,6 +117,7 @@ def pretrain(
         dictionary=dictionary,
         options=o.read_options(documents=documents, encoding=encoding, text_column=text_column),
         valid=valid,
+        replant=replant,
         show_tensors=show_tensors,
         overwrite=overwrite,
         resume=resume,

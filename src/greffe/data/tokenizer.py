@@ -55,6 +55,8 @@ def train_tokenizer(texts: Iterable[str], spec: TokenizerSpec) -> Tokenizer:
             found=f"{spec.vocab}",
             hint="for example --vocab 16000",
         )
+    if spec.lowercase:
+        return Tokenizer(learn((text.lower() for text in texts), spec)).lowercased()
     return Tokenizer(learn(texts, spec))
 
 

@@ -45,6 +45,20 @@ def factorise(table: Tensor, width: int, seed: int) -> Tensor:
     return u * largest.sign() * s.sqrt()
 
 
+def word_vectors(counts: Tensor, width: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Which rows of counts [pieces, contexts] have neighbours, and their vectors, of length one.
+
+    The counts are used up. A table smaller than the width gives as many columns as it has.
+    """
+    table = positive_pmi(counts)
+    is_known = table.any(dim=1)
+    if is_known.sum() < 2:  # beside no other, a vector says nothing
+        return torch.zeros_like(is_known), table.new_zeros(0, width)
+    vectors = factorise(table, width, seed)[is_known]
+    vectors -= vectors.mean(dim=0)
+    return is_known, torch.nn.functional.normalize(vectors, dim=1)
+
+
 @torch.no_grad()
 def start_embedding(model: Model, pieces: Tensor, counts: Tensor, seed: int) -> int:
     """Put word vectors into the embedding's rows of these pieces; how many got one.
@@ -52,13 +66,7 @@ def start_embedding(model: Model, pieces: Tensor, counts: Tensor, seed: int) -> 
     counts [pieces, contexts] is used up. Rows without neighbours, and columns that the table is
     too small to fill, stay as they are.
     """
-    table = positive_pmi(counts)
-    is_known = table.any(dim=1)
-    if is_known.sum() < 2:  # beside no other, a vector says nothing
-        return 0
-    vectors = factorise(table, model.spec.width, seed)[is_known]
-    vectors -= vectors.mean(dim=0)
+    is_known, vectors = word_vectors(counts, model.spec.width, seed)
     size = COORDINATE * math.sqrt(model.spec.width) / model.base.embedding_scale
-    vectors = torch.nn.functional.normalize(vectors, dim=1) * size
-    model.base.embedding.weight[pieces[is_known], : vectors.shape[1]] = vectors
+    model.base.embedding.weight[pieces[is_known], : vectors.shape[1]] = vectors * size
     return len(vectors)

@@ -109,9 +109,8 @@ def choose_tokenizer(
             notice(f"{model_of.name} reads small letters, and so will what is grafted onto it")
         return tokenizer.lowercased() if reading.lowercase else tokenizer
     texts = (example.text for example in examples)
-    if reading.lowercase:
-        return train_tokenizer((text.lower() for text in texts), spec).lowercased()
-    return train_tokenizer(texts, spec)
+    in_small = spec.lowercase or reading.lowercase
+    return train_tokenizer(texts, spec.model_copy(update={"lowercase": in_small}))
 
 
 def build_masker(share: float, tokenizer: Tokenizer) -> Masker | None:

@@ -81,7 +81,7 @@ def prepare(
         options=asdict(options),
         valid=valid,
         seed=seed,
-        tokenizer=given.fingerprint if given else f"{spec.kind} of {spec.vocab:,} pieces",
+        tokenizer=given.fingerprint if given else _describe(spec),
         shard_bytes=SHARD_BYTES,
     )
     markers = (CORPUS_FILE, PREPARE_FILE)
@@ -105,6 +105,11 @@ def prepare(
                 f"Stopped; {folder.path} is unfinished and its finished shards are kept.",
                 hint="the same command with --resume goes on",
             ) from None
+
+
+def _describe(spec: TokenizerSpec) -> str:
+    letters = ", small letters" if spec.lowercase else ""
+    return f"{spec.kind} of {spec.vocab:,} pieces{letters}"
 
 
 def _check_numbers(valid: float, workers: int) -> None:

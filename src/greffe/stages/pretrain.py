@@ -18,7 +18,7 @@ from greffe.data.sampler import RowSampler
 from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import RecipeError
-from greffe.model.model import Model, build_model
+from greffe.model.model import build_model
 from greffe.objectives import build_language_objective
 from greffe.progress import notice
 from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
@@ -31,6 +31,7 @@ from greffe.stages.folders import (
     run_folder,
 )
 from greffe.stages.prepare import find_tokenizer, prepare
+from greffe.stages.replant import replant
 from greffe.stages.rows import RowSource, look_at_rows, rows_a_look
 from greffe.stages.warm_start import warm_start
 from greffe.training.compute import set_up_compute
@@ -56,13 +57,18 @@ def pretrain(
     dictionary: Path | None = None,
     options: ReadOptions | None = None,
     valid: float = HELD_OUT,
+    replanted: bool = False,
     show_tensors: bool = False,
     overwrite: bool = False,
     resume: bool = False,
 ) -> RunDirectory:
-    """Grow a base on a prepared corpus, or on raw text that is prepared on the way."""
+    """Grow a base on a prepared corpus, or on raw text that is prepared on the way.
+
+    With a parent its tokenizer is kept, unless its weights are `replanted` into the text's own.
+    """
     inputs = [corpus] if isinstance(corpus, str | Path) else list(corpus)
-    _check_flags(inputs, parent, vocab, tokenizer, dictionary, options, valid, changes)
+    keeps = parent is not None and not replanted
+    _check_flags(inputs, parent, replanted, vocab, tokenizer, dictionary, options, valid, changes)
     if vocab is not None:
         changes = [f"tokenizer.vocab={vocab}", *changes]
     world = World.join()
@@ -81,16 +87,16 @@ def pretrain(
         text = _open_corpus(
             inputs,
             run,
-            tokenizer=load_tokenizer(parent) if parent else tokenizer,
+            tokenizer=load_tokenizer(parent) if parent and keeps else tokenizer,
             dictionary=dictionary,
             recipe=chosen,
             options=options or ReadOptions(),
             valid=valid,
             world=world,
         )
-        if parent is not None:
-            if text.tokenizer.lowercases:
-                notice(f"{parent.name} reads small letters: it will write no others")
+        if text.tokenizer.lowercases:
+            notice("the tokenizer reads small letters: the base will write no others")
+        if parent is not None and keeps:
             check_tokenizer(
                 parent.manifest().lineage.tokenizer, text.tokenizer.fingerprint, str(text.path)
             )
@@ -103,9 +109,18 @@ def pretrain(
 
         task = build_language_objective(chosen.objective, text.tokenizer, tied=chosen.model.tied)
         model = build_model(chosen.model, size, task.heads(), chosen.seed)
-        parent_hash = _take_over(model, parent, show_tensors) if parent is not None else None
-        # A parent, or a checkpoint, has an embedding of its own.
-        if parent is None and last_checkpoint(run.checkpoints_path) is None:
+        # A checkpoint has an embedding of its own, and so has a parent whose tokenizer is kept.
+        is_new = last_checkpoint(run.checkpoints_path) is None
+        parent_hash = None
+        if parent is not None:
+            if keeps:
+                weights, parent_hash = run_weights(parent)
+                taken = transfer(model, weights, parent.name, keep_heads=True)
+            else:
+                taken, parent_hash = replant(model, parent, text, chosen, world, is_new=is_new)
+            check_same_reading(parent.recipe().model, model.spec, parent.name)
+            notice(taken.describe(parent.name, show_tensors))
+        elif is_new:
             warm_start(model, text, chosen, world)
         if world.is_main and not (run.path / RUN_FILE).exists():
             run.write_recipe(chosen)
@@ -164,6 +179,7 @@ def pretrain(
 def _check_flags(
     inputs: Sequence[str | Path],
     parent: RunDirectory | None,
+    replanted: bool,
     vocab: int | None,
     tokenizer: str | Path | Tokenizer | None,
     dictionary: Path | None,
@@ -176,17 +192,25 @@ def _check_flags(
         "--vocab": vocab is not None,
         "--tokenizer": tokenizer is not None,
         "--dictionary": dictionary is not None,
+        "--set tokenizer.…": any(change.strip().startswith("tokenizer.") for change in changes),
     }
     reading = {
         "--documents, --encoding or --text-column": options not in (None, ReadOptions()),
         "--valid": valid != HELD_OUT,
     }
-    idle = [flag for flag, is_given in words.items() if is_given and parent]
+    if replanted and parent is None:
+        raise RecipeError(
+            "There is nothing to replant.",
+            expected="--from RUN, whose weights are taken over into the text's own vocabulary",
+        )
+    keeps = parent is not None and not replanted
+    idle = [flag for flag, is_given in words.items() if is_given and keeps]
     if idle:
         raise RecipeError(
-            f"{', '.join(idle)} cannot be used with --from: the parent's tokenizer is kept."
+            f"{', '.join(idle)} cannot be used with --from: the parent's tokenizer is kept.",
+            hint="--replant takes the weights over into another vocabulary",
         )
-    if parent and any(change.partition("=")[0].strip() == "warm_start" for change in changes):
+    if keeps and any(change.partition("=")[0].strip() == "warm_start" for change in changes):
         raise RecipeError(
             "warm_start has no effect with --from: the embedding is the parent's own.",
             hint="leave it out",
@@ -231,11 +255,3 @@ def _open_corpus(
         )
     world.barrier()
     return Corpus.open(place)
-
-
-def _take_over(model: Model, parent: RunDirectory, show_tensors: bool) -> str:
-    weights, digest = run_weights(parent)
-    taken = transfer(model, weights, parent.name, keep_heads=True)
-    check_same_reading(parent.recipe().model, model.spec, parent.name)
-    notice(taken.describe(parent.name, show_tensors))
-    return digest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from greffe.config import Recipe
 from greffe.data.cooccurrence import NeighbourCounts, rank_pieces, spread_chunks
@@ -26,6 +27,16 @@ def warm_start(model: Model, text: Corpus, recipe: Recipe, world: World) -> None
 
 
 def _count_and_start(model: Model, text: Corpus, seed: int) -> None:
+    pieces, counts, total = count_neighbours(text)
+    started = start_embedding(model, pieces, counts, seed)
+    notice(
+        f"word vectors: {started:,} of {text.tokenizer.size:,} pieces begin as counted in "
+        f"{format_count(total)} tokens"
+    )
+
+
+def count_neighbours(text: Corpus) -> tuple[Tensor, Tensor, int]:
+    """The pieces that occur, their counts [pieces, contexts], and in how many tokens."""
     part, tokenizer = text.train, text.tokenizer
     chunks = spread_chunks(part.tokens)
     total = sum(chunk.tokens for chunk in chunks)
@@ -35,9 +46,4 @@ def _count_and_start(model: Model, text: Corpus, seed: int) -> None:
         for chunk in chunks:
             neighbours.add(part, chunk)
             progress.advance(chunk.tokens)
-        counts = torch.from_numpy(neighbours.finish())
-        started = start_embedding(model, torch.from_numpy(pieces), counts, seed)
-    notice(
-        f"word vectors: {started:,} of {tokenizer.size:,} pieces begin as counted in "
-        f"{format_count(total)} tokens"
-    )
+    return torch.from_numpy(pieces), torch.from_numpy(neighbours.finish()), total

@@ -125,4 +125,4 @@ def test_a_base_that_reads_small_letters_says_so_before_it_writes(
         objective="masked",
         budget="2steps",
     )
-    assert "reads small letters: it will write no others" in capsys.readouterr().err
+    assert "reads small letters: the base will write no others" in capsys.readouterr().err
