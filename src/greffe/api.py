@@ -138,9 +138,9 @@ def prepare(
     *,
     vocab: int = 16_000,
     tokenizer_kind: str = "bpe",
-    lowercase: bool = False,
     tokenizer: str | Path | Tokenizer | None = None,
     dictionary: str | Path | None = None,
+    lowercase: bool = False,
     valid: float = 0.01,
     options: ReadOptions | None = None,
     workers: int = 0,
@@ -152,9 +152,10 @@ def prepare(
     return prepare_stage.prepare(
         inputs,
         out,
-        recipe_tokenizer=tokenizer_spec(tokenizer_kind, vocab, lowercase),
+        recipe_tokenizer=tokenizer_spec(tokenizer_kind, vocab),
         tokenizer=tokenizer,
         dictionary=dictionary,
+        lowercase=lowercase,
         valid=valid,
         options=options,
         workers=workers,
@@ -177,6 +178,7 @@ def pretrain(
     vocab: int | None = None,
     tokenizer: str | Path | Tokenizer | None = None,
     dictionary: str | Path | None = None,
+    lowercase: bool = False,
     options: ReadOptions | None = None,
     valid: float = 0.01,
     replant: bool = False,
@@ -201,6 +203,7 @@ def pretrain(
             vocab=vocab,
             tokenizer=tokenizer,
             dictionary=Path(dictionary) if dictionary else None,
+            lowercase=lowercase,
             options=options,
             valid=valid,
             replanted=replant,
@@ -270,12 +273,9 @@ def finetune(
     )
 
 
-def tokenizer_spec(kind: str, vocab: int, lowercase: bool) -> TokenizerSpec:
+def tokenizer_spec(kind: str, vocab: int) -> TokenizerSpec:
     """A checked tokenizer section."""
-    changes = {"kind": kind, "vocab": vocab, "lowercase": str(lowercase).lower()}
-    return (
-        Recipe().with_changes(f"tokenizer.{key}={value}" for key, value in changes.items())
-    ).tokenizer
+    return Recipe().with_changes([f"tokenizer.kind={kind}", f"tokenizer.vocab={vocab}"]).tokenizer
 
 
 def _opened(run: str | Path | RunDirectory | None) -> RunDirectory | None:

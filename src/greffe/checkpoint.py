@@ -253,12 +253,17 @@ def load_reading_tokenizer(run: RunDirectory) -> Tokenizer:
     )
 
 
-def check_tokenizer(expected: str, found: str, where: str) -> None:
+def check_tokenizer(
+    expected: str,
+    found: str,
+    where: str,
+    hint: str = "prepare the text again with the parent's own: greffe prepare --tokenizer RUN",
+) -> None:
     """Two fingerprints that must be one."""
     if expected != found:
         raise MismatchError(
             f"{where}: the tokenizer is not the one the weights were made for.",
             expected=f"fingerprint {expected[:12]}",
             found=f"fingerprint {found[:12]}",
-            hint="prepare the text again with the parent's own: greffe prepare --tokenizer RUN",
+            hint=hint,
         )

@@ -48,8 +48,6 @@ class TokenizerSpec(Spec):
     """Training algorithm: bpe or unigram, both with byte fallback."""
     vocab: int = Field(16_000, ge=1, le=1_000_000)
     """Number of pieces, special ones included; a new one needs at least 300."""
-    lowercase: bool = False
-    """Read all text in small letters: fewer pieces a word, but what is written has no others."""
 
 
 class Sinusoidal(Spec):

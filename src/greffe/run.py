@@ -53,6 +53,8 @@ class Lineage(Spec):
     threads: int
     parent: str | None = None
     parent_weights: str | None = None
+    replanted: bool = False
+    """Whether the parent's weights were put into another vocabulary."""
     initial_base: str
     """Hash of the base before the first step; empty for TF-IDF alone, which has none."""
     initial_head: str | None = None

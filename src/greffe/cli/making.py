@@ -31,11 +31,9 @@ def prepare(
     kind: Annotated[
         o.TokenizerKind, typer.Option("--kind", help="How a tokenizer is trained.")
     ] = o.TokenizerKind.bpe,
-    lowercase: Annotated[
-        bool, typer.Option("--lowercase", help="A new tokenizer reads all in small letters.")
-    ] = False,
     tokenizer: o.TokenizerPath = None,
     dictionary: o.Dictionary = None,
+    lowercase: o.Lowercase = False,
     valid: o.Valid = 0.01,
     documents: o.Documents = o.DocumentUnit.line,
     encoding: o.Encoding = "utf-8",
@@ -52,9 +50,9 @@ def prepare(
         out,
         vocab=vocab,
         tokenizer_kind=kind.value,
-        lowercase=lowercase,
         tokenizer=tokenizer,
         dictionary=dictionary,
+        lowercase=lowercase,
         valid=valid,
         options=o.read_options(documents=documents, encoding=encoding, text_column=text_column),
         workers=workers,
@@ -84,6 +82,7 @@ def pretrain(
     ] = None,
     tokenizer: o.TokenizerPath = None,
     dictionary: o.Dictionary = None,
+    lowercase: o.Lowercase = False,
     valid: o.Valid = 0.01,
     documents: o.Documents = o.DocumentUnit.line,
     encoding: o.Encoding = "utf-8",
@@ -115,6 +114,7 @@ def pretrain(
         vocab=vocab,
         tokenizer=tokenizer,
         dictionary=dictionary,
+        lowercase=lowercase,
         options=o.read_options(documents=documents, encoding=encoding, text_column=text_column),
         valid=valid,
         replant=replant,

@@ -106,6 +106,9 @@ TokenizerPath = Annotated[
 Dictionary = Annotated[
     Path | None, typer.Option(help="fairseq dict.txt beside a SentencePiece .model.")
 ]
+Lowercase = Annotated[
+    bool, typer.Option("--lowercase", help="A new tokenizer that reads all in small letters.")
+]
 Valid = Annotated[float, typer.Option("--valid", help="Share of documents held out.")]
 Long = Annotated[
     LongTexts,

@@ -57,7 +57,8 @@ def run_tables(path: str, manifest: Manifest) -> list[Table]:
         table.add_row("labels", ", ".join(manifest.labels))
     if lineage.initial_base:
         table.add_row("reads", manifest.direction or " and ".join(manifest.directions))
-        table.add_row("grown from", lineage.parent or "nothing: fresh weights")
+        parent = lineage.parent or "nothing: fresh weights"
+        table.add_row("grown from", f"{parent}, replanted" if lineage.replanted else parent)
         table.add_row("initial base", lineage.initial_base[:12])
         table.add_row("tokenizer", f"{manifest.vocab:,} pieces, {lineage.tokenizer[:12]}")
     else:

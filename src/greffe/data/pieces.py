@@ -17,8 +17,9 @@ from tokenizers.models import Model
 SPECIALS = ("<sos>", "<pad>", "<eos>", "<oov>", "<mask>")
 BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 SPACE = "▁"
-LOWERCASE = {"type": "Lowercase"}
-"""A step of a normaliser, as the library's JSON has it."""
+Step = dict[str, Any]
+"""What a normaliser does first, second, …, as the library's JSON has it."""
+LOWERCASE: Step = {"type": "Lowercase"}
 
 # Every run is capped, so that a line of any length without a space is cut in linear time. An
 # apostrophe before a letter stays with what it shortens: l' amour, qu' il. Spaces only ever begin
@@ -96,21 +97,33 @@ def _steps(normalizer: normalizers.Normalizer | None) -> list[normalizers.Normal
     return [] if normalizer is None else [normalizer]
 
 
-def normalizer_steps(tree: Mapping[str, Any]) -> list[dict[str, Any]]:
+def normalizer_steps(tree: Mapping[str, Any]) -> list[Step]:
     """What the JSON of a tokenizer does to a text before it is cut, step by step."""
     normalizer = tree.get("normalizer")
     if normalizer is None:
         return []
-    steps: list[dict[str, Any]] = normalizer.get("normalizers", [normalizer])
+    steps: list[Step] = normalizer.get("normalizers", [normalizer])
     return steps
 
 
-def is_letterwise(step: Mapping[str, Any]) -> bool:
+def is_letterwise(step: Step) -> bool:
     """Whether a step changes single characters alone, and no space: cuts stay where they were."""
     if step.get("type") == "Replace":
         texts = (step["pattern"].get("String", ""), step["content"])
         return all(len(text) == 1 and not text.isspace() and text != SPACE for text in texts)
     return step == LOWERCASE
+
+
+def change_letters(text: str, steps: Iterable[Step]) -> str:
+    """What letterwise steps make of a text."""
+    for step in steps:
+        assert is_letterwise(step)
+        text = (
+            text.lower()
+            if step == LOWERCASE
+            else text.replace(step["pattern"]["String"], step["content"])
+        )
+    return text
 
 
 def canonical(content: object) -> str:

@@ -10,7 +10,7 @@ import codecs
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain, pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,10 @@ from greffe.data.pieces import (
     LOWERCASE,
     SPACE,
     SPECIALS,
+    Step,
     adds_space,
     canonical,
+    change_letters,
     is_cuttable,
     is_letterwise,
     normalizer_steps,
@@ -46,8 +48,13 @@ _REMEMBERED = 2_000_000
 SMALLEST = 300
 
 
-def train_tokenizer(texts: Iterable[str], spec: TokenizerSpec) -> Tokenizer:
-    """A tokenizer learnt from the texts, each read once; same texts, same tokenizer."""
+def train_tokenizer(
+    texts: Iterable[str], spec: TokenizerSpec, letters: Sequence[Step] = ()
+) -> Tokenizer:
+    """A tokenizer learnt from the texts, each read once; same texts, same tokenizer.
+
+    `letters` are steps that change single letters before a text is cut (`Tokenizer.letters`).
+    """
     if spec.vocab < SMALLEST:
         raise RecipeError(
             f"A tokenizer of {spec.vocab} pieces cannot be trained.",
@@ -55,9 +62,8 @@ def train_tokenizer(texts: Iterable[str], spec: TokenizerSpec) -> Tokenizer:
             found=f"{spec.vocab}",
             hint="for example --vocab 16000",
         )
-    if spec.lowercase:
-        return Tokenizer(learn((text.lower() for text in texts), spec)).lowercased()
-    return Tokenizer(learn(texts, spec))
+    changed = (change_letters(text, letters) for text in texts) if letters else texts
+    return Tokenizer(learn(changed, spec)).after(letters)
 
 
 def import_sentencepiece(model: Path, dictionary: Path | None = None) -> Tokenizer:
@@ -90,7 +96,8 @@ class Tokenizer:
         self._continuing.pre_tokenizer = self._backend.pre_tokenizer
         self._adds_space = adds_space(self._backend.normalizer)
         self._is_trained = _is_trained_here(tree)
-        self.lowercases = LOWERCASE in normalizer_steps(tree)
+        self.letters = list(takewhile(is_letterwise, normalizer_steps(tree)))
+        self.lowercases = LOWERCASE in self.letters
         self._remembered: dict[str, bytes] = {}
         self._remembered_characters = 0
 
@@ -178,10 +185,14 @@ class Tokenizer:
 
     def lowercased(self) -> Tokenizer:
         """The same vocabulary for text that is read in small letters."""
-        if self.lowercases:
+        return self if self.lowercases else self.after([LOWERCASE])
+
+    def after(self, letters: Sequence[Step]) -> Tokenizer:
+        """The same vocabulary for text whose letters are changed in these steps first."""
+        if not letters:
             return self
         tree = _parse(self._content)
-        steps = [LOWERCASE, *normalizer_steps(tree)]
+        steps = [*letters, *normalizer_steps(tree)]
         tree["normalizer"] = {"type": "Sequence", "normalizers": steps}
         return Tokenizer(json.dumps(tree, ensure_ascii=False, separators=(",", ":")))
 

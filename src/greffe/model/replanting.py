@@ -23,6 +23,8 @@ BY_PIECE = (
     ),
 )
 """Tensors with a row a piece."""
+LEAST_SHARED = 2
+"""So many times the vectors' columns are asked of pieces by which these are turned."""
 
 
 def respelt(weights: Mapping[str, Tensor], spellings: Sequence[Sequence[int]]) -> dict[str, Tensor]:
@@ -36,27 +38,26 @@ def respelt(weights: Mapping[str, Tensor], spellings: Sequence[Sequence[int]]) -
 def _mean_rows(tensor: Tensor, spellings: Sequence[Sequence[int]]) -> Tensor:
     """[old, …] → [new, …]."""
     ids = torch.tensor([id for spelling in spellings for id in spelling])
-    lengths = torch.tensor([len(spelling) for spelling in spellings])
-    places = torch.repeat_interleave(torch.arange(len(spellings)), lengths)
-    rows = tensor.new_zeros(len(spellings), *tensor.shape[1:]).index_add_(0, places, tensor[ids])
-    return rows / lengths.view(-1, *[1] * (tensor.dim() - 1))
+    lengths = torch.tensor([0, *(len(spelling) for spelling in spellings[:-1])])
+    rows = F.embedding_bag(ids, tensor.reshape(len(tensor), -1), lengths.cumsum(0), mode="mean")
+    return rows.reshape(-1, *tensor.shape[1:])
 
 
 def rotation(vectors: Tensor, towards: Tensor) -> Tensor:
-    """The rotation [width, width] after which vectors [N, width] lie nearest to others."""
-    u, _, v = torch.linalg.svd(vectors.T @ towards)
+    """The rotation [columns, width] after which vectors [N, columns] lie nearest to others."""
+    u, _, v = torch.linalg.svd(vectors.T @ towards, full_matrices=False)
     turn: Tensor = u @ v
     return turn
 
 
 @torch.no_grad()
 def add_word_vectors(embedding: Tensor, pieces: Tensor, vectors: Tensor, is_shared: Tensor) -> bool:
-    """Mix word vectors [pieces, width] of length one into a respelt embedding, in place.
+    """Mix word vectors [pieces, columns] of length one into a respelt embedding, in place.
 
     Pieces that both vocabularies have (`is_shared`) show how the vectors are to be turned. False,
-    and nothing is changed, where these are fewer than the vectors' coordinates.
+    and nothing is changed, where these are few: some rotation would suit them, whatever they are.
     """
-    if is_shared.sum() < vectors.shape[1]:
+    if is_shared.sum() < LEAST_SHARED * vectors.shape[1]:
         return False
     old = embedding[pieces]
     centre = old[is_shared].mean(dim=0)

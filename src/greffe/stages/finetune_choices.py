@@ -16,6 +16,7 @@ from greffe.config import (
     TokenizerSpec,
     TrainSpec,
 )
+from greffe.data.pieces import LOWERCASE
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.objectives.masked import Masker
@@ -109,8 +110,7 @@ def choose_tokenizer(
             notice(f"{model_of.name} reads small letters, and so will what is grafted onto it")
         return tokenizer.lowercased() if reading.lowercase else tokenizer
     texts = (example.text for example in examples)
-    in_small = spec.lowercase or reading.lowercase
-    return train_tokenizer(texts, spec.model_copy(update={"lowercase": in_small}))
+    return train_tokenizer(texts, spec, [LOWERCASE] if reading.lowercase else [])
 
 
 def build_masker(share: float, tokenizer: Tokenizer) -> Masker | None:

@@ -28,6 +28,7 @@ from greffe.data.corpus import (
     write_manifest,
 )
 from greffe.data.encoding import CHUNK_BYTES, Written, cut_chunks, write_shards
+from greffe.data.pieces import LOWERCASE, Step, canonical
 from greffe.data.scan import FATES_FILE, Scan, read_again, read_sample, scan_documents
 from greffe.data.shards import check_shard
 from greffe.data.text import ReadOptions, find_sources, source_identity
@@ -58,6 +59,8 @@ def prepare(
     recipe_tokenizer: TokenizerSpec | None = None,
     tokenizer: str | Path | Tokenizer | None = None,
     dictionary: str | Path | None = None,
+    lowercase: bool = False,
+    like: Tokenizer | None = None,
     valid: float = 0.01,
     options: ReadOptions | None = None,
     workers: int = 0,
@@ -69,19 +72,26 @@ def prepare(
 
     `tokenizer` is a Tokenizer, a tokenizer.json, a folder that holds one, a shipped base's name, or
     a SentencePiece .model, for which `dictionary` may be its dict.txt; without it one is trained to
-    `recipe_tokenizer`. `valid` is the share of documents held out. `workers=0` uses all cores.
+    `recipe_tokenizer`, which reads small letters if `lowercase`, and changes single letters as
+    another does (`like`). `valid` is the share of documents held out. `workers=0` uses all cores.
     """
     _check_numbers(valid, workers)
     options = options or ReadOptions()
     sources = find_sources([inputs] if isinstance(inputs, str | Path) else inputs)
     given = find_tokenizer(tokenizer, dictionary)
+    if given is not None and lowercase:
+        raise RecipeError(
+            "--lowercase is for a new tokenizer: the one that is given reads as it does.",
+            hint="leave out one of the two",
+        )
+    letters = letters_of(like, lowercase=lowercase)
     spec = recipe_tokenizer or TokenizerSpec()
     request = CorpusRequest(
         sources=[source_identity(source) for source in sources],
         options=asdict(options),
         valid=valid,
         seed=seed,
-        tokenizer=given.fingerprint if given else _describe(spec),
+        tokenizer=given.fingerprint if given else _describe(spec, letters),
         shard_bytes=SHARD_BYTES,
     )
     markers = (CORPUS_FILE, PREPARE_FILE)
@@ -94,7 +104,7 @@ def prepare(
         work = _Preparation(folder, sources, options, request)
         try:
             scan = work.scan()
-            used = work.tokenizer(given, spec, scan)
+            used = work.tokenizer(given, spec, letters, scan)
             work.encode(used, scan, workers or cores())
             return work.finish(used, scan)
         except InputError:
@@ -107,9 +117,15 @@ def prepare(
             ) from None
 
 
-def _describe(spec: TokenizerSpec) -> str:
-    letters = ", small letters" if spec.lowercase else ""
-    return f"{spec.kind} of {spec.vocab:,} pieces{letters}"
+def letters_of(like: Tokenizer | None, *, lowercase: bool) -> list[Step]:
+    """What a new tokenizer does to single letters: what another does, and small ones if asked."""
+    letters = [] if like is None else like.letters
+    return [LOWERCASE, *letters] if lowercase and LOWERCASE not in letters else letters
+
+
+def _describe(spec: TokenizerSpec, letters: Sequence[Step]) -> str:
+    after = f" after {canonical(letters)}" if letters else ""
+    return f"{spec.kind} of {spec.vocab:,} pieces{after}"
 
 
 def _check_numbers(valid: float, workers: int) -> None:
@@ -196,11 +212,17 @@ class _Preparation:
             )
         return self.state.scan
 
-    def tokenizer(self, given: Tokenizer | None, spec: TokenizerSpec, scan: Scan) -> Tokenizer:
+    def tokenizer(
+        self,
+        given: Tokenizer | None,
+        spec: TokenizerSpec,
+        letters: Sequence[Step],
+        scan: Scan,
+    ) -> Tokenizer:
         """The tokenizer of the corpus, saved in its folder."""
         path = self.path / TOKENIZER_FILE
         if self.state.fingerprint is None:
-            tokenizer = given or self._train(spec, scan)
+            tokenizer = given or self._train(spec, letters, scan)
             tokenizer.save(path)
             self._advance(self.state, fingerprint=tokenizer.fingerprint)
             return tokenizer
@@ -214,7 +236,7 @@ class _Preparation:
             )
         return tokenizer
 
-    def _train(self, spec: TokenizerSpec, scan: Scan) -> Tokenizer:
+    def _train(self, spec: TokenizerSpec, letters: Sequence[Step], scan: Scan) -> Tokenizer:
         size, seed = min(SAMPLE_BYTES, scan.bytes), self.state.request.seed
         folder = self.path / SCAN_FOLDER
         with Progress("tokenizer", size, "bytes") as progress:
@@ -227,7 +249,7 @@ class _Preparation:
                     yield document
                 progress.set(size)
 
-            return train_tokenizer(sample(), spec)
+            return train_tokenizer(sample(), spec, letters)
 
     def encode(self, tokenizer: Tokenizer, scan: Scan, workers: int) -> None:
         """Write the shards that are not there yet."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from greffe.checkpoint import (
@@ -55,6 +55,7 @@ def pretrain(
     vocab: int | None = None,
     tokenizer: str | Path | Tokenizer | None = None,
     dictionary: Path | None = None,
+    lowercase: bool = False,
     options: ReadOptions | None = None,
     valid: float = HELD_OUT,
     replanted: bool = False,
@@ -68,7 +69,13 @@ def pretrain(
     """
     inputs = [corpus] if isinstance(corpus, str | Path) else list(corpus)
     keeps = parent is not None and not replanted
-    _check_flags(inputs, parent, replanted, vocab, tokenizer, dictionary, options, valid, changes)
+    words = {
+        "--vocab": vocab is not None,
+        "--tokenizer": tokenizer is not None,
+        "--dictionary": dictionary is not None,
+        "--lowercase": lowercase,
+    }
+    _check_flags(inputs, parent, replanted, words, options, valid, changes)
     if vocab is not None:
         changes = [f"tokenizer.vocab={vocab}", *changes]
     world = World.join()
@@ -78,6 +85,10 @@ def pretrain(
         pieces = vocab if given is None else given.size
         recipe = begun or fitted_recipe(inputs, objective, budget, pieces, world)
     chosen = choose_recipe(recipe, parent, objective, budget, seed, changes)
+    known = None
+    if parent is not None:  # whatever does not fit is said before the work begins
+        known = load_tokenizer(parent)
+        check_same_reading(parent.recipe().model, chosen.model, parent.name)
     threads = set_up_compute(chosen.train.threads)
     sources = [*inputs, *([parent.path] if parent else [])]
     with run_folder(out, world, overwrite=overwrite, resume=resume, sources=sources) as folder:
@@ -87,8 +98,10 @@ def pretrain(
         text = _open_corpus(
             inputs,
             run,
-            tokenizer=load_tokenizer(parent) if parent and keeps else tokenizer,
+            tokenizer=known if keeps else tokenizer,
             dictionary=dictionary,
+            lowercase=lowercase,
+            like=None if keeps or tokenizer else known,
             recipe=chosen,
             options=options or ReadOptions(),
             valid=valid,
@@ -97,8 +110,13 @@ def pretrain(
         if text.tokenizer.lowercases:
             notice("the tokenizer reads small letters: the base will write no others")
         if parent is not None and keeps:
+            expected = parent.manifest().lineage.tokenizer
             check_tokenizer(
-                parent.manifest().lineage.tokenizer, text.tokenizer.fingerprint, str(text.path)
+                expected,
+                text.tokenizer.fingerprint,
+                str(text.path),
+                hint="prepare the text again with the parent's own (greffe prepare --tokenizer "
+                "RUN), or --replant takes the weights over into this one",
             )
         size = text.tokenizer.size
         chosen = chosen.with_vocab(size)
@@ -106,6 +124,7 @@ def pretrain(
         if folder.resuming:
             check_same_recipe(run, chosen)
             check_same_data(run, hashes)
+            _check_same_ground(run, replanted)
 
         task = build_language_objective(chosen.objective, text.tokenizer, tied=chosen.model.tied)
         model = build_model(chosen.model, size, task.heads(), chosen.seed)
@@ -118,7 +137,6 @@ def pretrain(
                 taken = transfer(model, weights, parent.name, keep_heads=True)
             else:
                 taken, parent_hash = replant(model, parent, text, chosen, world, is_new=is_new)
-            check_same_reading(parent.recipe().model, model.spec, parent.name)
             notice(taken.describe(parent.name, show_tensors))
         elif is_new:
             warm_start(model, text, chosen, world)
@@ -136,6 +154,7 @@ def pretrain(
                         threads=threads,
                         parent=parent.name if parent else None,
                         parent_weights=parent_hash,
+                        replanted=replanted,
                         initial_base=base_hash(model),
                         tokenizer=text.tokenizer.fingerprint,
                         data=hashes,
@@ -180,20 +199,15 @@ def _check_flags(
     inputs: Sequence[str | Path],
     parent: RunDirectory | None,
     replanted: bool,
-    vocab: int | None,
-    tokenizer: str | Path | Tokenizer | None,
-    dictionary: Path | None,
+    words: Mapping[str, bool],
     options: ReadOptions | None,
     valid: float,
     changes: Sequence[str],
 ) -> None:
-    """A flag that would have no effect is an error, not a silent wish."""
-    words = {
-        "--vocab": vocab is not None,
-        "--tokenizer": tokenizer is not None,
-        "--dictionary": dictionary is not None,
-        "--set tokenizer.…": any(change.strip().startswith("tokenizer.") for change in changes),
-    }
+    """A flag that would have no effect is an error, not a silent wish.
+
+    `words` are those of the vocabulary, and whether they are given.
+    """
     reading = {
         "--documents, --encoding or --text-column": options not in (None, ReadOptions()),
         "--valid": valid != HELD_OUT,
@@ -201,7 +215,9 @@ def _check_flags(
     if replanted and parent is None:
         raise RecipeError(
             "There is nothing to replant.",
-            expected="--from RUN, whose weights are taken over into the text's own vocabulary",
+            expected="a run whose weights are taken over into the text's own vocabulary",
+            found="no --from",
+            hint="--from RUN, for example --from greffe-fr; or leave out --replant",
         )
     keeps = parent is not None and not replanted
     idle = [flag for flag, is_given in words.items() if is_given and keeps]
@@ -223,12 +239,28 @@ def _check_flags(
         )
 
 
+def _check_same_ground(run: RunDirectory, replanted: bool) -> None:
+    """A resumed run was replanted or was not: the flag cannot come or go on the way."""
+    if not (run.path / RUN_FILE).exists():
+        return
+    before = run.manifest().lineage.replanted
+    if before != replanted:
+        raise RecipeError(
+            f"{run.path} was begun {'with' if before else 'without'} --replant.",
+            expected="the same flags as before",
+            found=f"{'--replant' if replanted else 'no --replant'}",
+            hint="resume with the same flags, or start anew with --overwrite",
+        )
+
+
 def _open_corpus(
     inputs: Sequence[str | Path],
     run: RunDirectory,
     *,
     tokenizer: str | Path | Tokenizer | None,
     dictionary: Path | None,
+    lowercase: bool,
+    like: Tokenizer | None,
     recipe: Recipe,
     options: ReadOptions,
     valid: float,
@@ -248,6 +280,8 @@ def _open_corpus(
             recipe_tokenizer=recipe.tokenizer,
             tokenizer=tokenizer,
             dictionary=dictionary,
+            lowercase=lowercase,
+            like=like,
             options=options,
             valid=valid,
             seed=recipe.seed,

@@ -12,7 +12,7 @@ import torch
 from greffe.checkpoint import load_tokenizer, run_weights
 from greffe.config import Recipe
 from greffe.data.corpus import Corpus
-from greffe.data.respelling import respell
+from greffe.data.respelling import respell, shared_pieces
 from greffe.model.model import Model
 from greffe.model.replanting import add_word_vectors, respelt
 from greffe.model.word_vectors import word_vectors
@@ -33,7 +33,7 @@ def replant(
     weights, digest = run_weights(parent)
     old, new = load_tokenizer(parent), text.tokenizer
     spellings = respell(new, old)
-    shared = torch.tensor([old.id_of(new.piece(id)) is not None for id in range(new.size)])
+    shared = torch.tensor(shared_pieces(new, old, spellings))
     taken = transfer(model, respelt(weights, spellings), parent.name, keep_heads=True)
     notice(
         f"replanted from {old.size:,} pieces of {parent.name} into {new.size:,} of this text: "

@@ -63,9 +63,19 @@ def test_word_vectors_bring_pieces_nearer_to_where_they_belong() -> None:
     )
 
 
+def test_a_table_smaller_than_the_width_gives_vectors_that_still_turn() -> None:
+    embedding = normal(40, 8, seed=0)
+    before = embedding.clone()
+    vectors = F.normalize(normal(40, 5, seed=1), dim=1)
+    assert add_word_vectors(embedding, torch.arange(40), vectors, torch.ones(40).bool())
+    assert embedding.isfinite().all() and not embedding.equal(before)
+    turn = rotation(vectors, before)
+    torch.testing.assert_close(turn @ turn.T, torch.eye(5))
+
+
 def test_too_few_shared_pieces_change_nothing() -> None:
     embedding = normal(20, 8, seed=0)
     before = embedding.clone()
     vectors = F.normalize(normal(20, 8, seed=1), dim=1)
-    assert not add_word_vectors(embedding, torch.arange(20), vectors, torch.arange(20) < 7)
+    assert not add_word_vectors(embedding, torch.arange(20), vectors, torch.arange(20) < 15)
     assert embedding.equal(before)

@@ -16,6 +16,7 @@ from greffe.config import TokenizerSpec
 from greffe.data import encoding, scan
 from greffe.data import shard_writer as writing
 from greffe.data.corpus import Corpus
+from greffe.data.pieces import Step
 from greffe.data.text import ReadOptions, read_documents
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.errors import (
@@ -204,9 +205,9 @@ def test_tokenizer_is_trained_on_training_documents_only(
     source = write_text(tmp_path / "a.txt", [*lines, *lines])
     seen: list[str] = []
 
-    def spy(documents: Iterator[str], spec: TokenizerSpec) -> Tokenizer:
+    def spy(documents: Iterator[str], spec: TokenizerSpec, letters: list[Step]) -> Tokenizer:
         seen.extend(documents)
-        return train_tokenizer(iter(seen), spec)
+        return train_tokenizer(iter(seen), spec, letters)
 
     monkeypatch.setattr(stage, "train_tokenizer", spy)
     corpus = prepare(source, tmp_path / "out", recipe_tokenizer=SMALL, valid=0.2)
@@ -221,11 +222,11 @@ def test_tokenizer_sample_is_spread_and_bounded(
     size = sum(len(line.encode()) for line in lines) // 10
     places: list[int] = []
 
-    def spy(documents: Iterator[str], spec: TokenizerSpec) -> Tokenizer:
+    def spy(documents: Iterator[str], spec: TokenizerSpec, letters: list[Step]) -> Tokenizer:
         sample = list(documents)
         assert sum(len(document.encode()) for document in sample) <= size
         places.extend(int(document.split()[-1]) for document in sample)
-        return train_tokenizer(iter(sample), spec)
+        return train_tokenizer(iter(sample), spec, letters)
 
     monkeypatch.setattr(stage, "train_tokenizer", spy)
     monkeypatch.setattr(stage, "SAMPLE_BYTES", size)

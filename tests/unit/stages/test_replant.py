@@ -160,7 +160,7 @@ class StopsAtOnce(Interruption):
 def test_small_letters_and_a_classifier_on_top(
     text: Path, parent: RunDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = replanted(text, tmp_path / "run", parent, "tokenizer.lowercase=true", budget="1steps")
+    run = replanted(text, tmp_path / "run", parent, budget="1steps", lowercase=True)
     assert load_tokenizer(run).lowercases
     assert "reads small letters: the base will write no others" in capsys.readouterr().err
     table = [(f"{word} {n}", str(n % 2)) for n in range(12) for word in ("une fleur", "un roi")]
@@ -175,8 +175,9 @@ def test_a_prepared_corpus_keeps_its_pieces_when_asked(
 ) -> None:
     with quiet():
         corpus = greffe.prepare(text, tmp_path / "corpus", vocab=450)
-        with pytest.raises(MismatchError, match="not the one the weights were made for"):
+        with pytest.raises(MismatchError, match="not the one the weights were made for") as other:
             pretrain(corpus.path, tmp_path / "run", parent=parent, budget="1steps")
+        assert "--replant" in str(other.value.hint)
         run = replanted(corpus.path, tmp_path / "run", parent, vocab=None, budget="1steps")
     assert load_tokenizer(run).fingerprint == corpus.tokenizer.fingerprint
     with pytest.raises(RecipeError, match="--vocab cannot be used with a prepared corpus"):
@@ -203,11 +204,54 @@ def test_a_given_tokenizer_is_taken(text: Path, parent: RunDirectory, tmp_path: 
 def test_flags_without_effect_are_errors(text: Path, parent: RunDirectory, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="nothing to replant") as nothing:
         replanted(text, tmp_path / "run", None)
-    assert "--from" in str(nothing.value.expected)
-    for choice in ({"vocab": 500}, {"changes": ["tokenizer.lowercase=true"]}):
+    assert "--from" in str(nothing.value.hint)
+    for choice in ({"vocab": 500}, {"lowercase": True}):
         with pytest.raises(RecipeError, match="tokenizer is kept") as kept:
             pretrain(text, tmp_path / "run", parent=parent, **choice)  # type: ignore[arg-type]
         assert "--replant" in str(kept.value.hint)
+    given = load_tokenizer(parent)
+    with pytest.raises(RecipeError, match="--lowercase is for a new tokenizer"):
+        greffe.prepare(text, tmp_path / "run", tokenizer=given, lowercase=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_letters_are_read_as_the_parent_reads_them(text: Path, tmp_path: Path) -> None:
+    with quiet():
+        small = greffe.prepare(text, tmp_path / "small", vocab=420, lowercase=True)
+        base = pretrain(
+            small.path, tmp_path / "base", recipe="tiny", budget="1steps", changes=CHANGES
+        )
+        run = replanted(text, tmp_path / "run", base, budget="1steps")
+    assert small.tokenizer.lowercases and load_tokenizer(run).lowercases
+    assert load_tokenizer(run).letters == small.tokenizer.letters
+
+
+def test_the_flag_cannot_come_or_go_on_the_way(
+    text: Path, parent: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with quiet():
+        same = greffe.prepare(text, tmp_path / "same", tokenizer=load_tokenizer(parent)).path
+        with monkeypatch.context() as patch, pytest.raises(InterruptedRunError):
+            patch.setattr(fit, "Interruption", StopsAtOnce)
+            replanted(same, tmp_path / "run", parent, vocab=None)
+        with pytest.raises(RecipeError, match="was begun with --replant"):
+            pretrain(
+                same,
+                tmp_path / "run",
+                parent=parent,
+                budget="6steps",
+                changes=CHANGES,
+                resume=True,
+            )
+        run = replanted(same, tmp_path / "run", parent, vocab=None, resume=True)
+    assert run.manifest().lineage.replanted and not parent.manifest().lineage.replanted
+
+
+def test_another_architecture_is_refused_before_the_text_is_read(
+    text: Path, parent: RunDirectory, tmp_path: Path
+) -> None:
+    with pytest.raises(MismatchError, match="another architecture"):
+        replanted(text, tmp_path / "run", parent, "model.activation=relu")
     assert not (tmp_path / "run").exists()
 
 
