@@ -294,7 +294,7 @@ class Recipe(Spec):
     seed: int = Field(0, ge=0)
     """Weights, order and corruption are functions of it."""
     warm_start: Literal["none", "word_vectors"] = "none"
-    """How the embedding of a new base begins: at random, or as word vectors counted in its text."""
+    """How a new embedding begins: at random (replanted: as spelt), or with counted word vectors."""
     tokenizer: TokenizerSpec = TokenizerSpec()
     model: ModelSpec = ModelSpec()
     objective: ObjectiveSpec = Masked()

@@ -26,6 +26,19 @@ def test_a_base_goes_on_with_raw_text_and_its_own_tokenizer(world, tmp_path, cap
     assert base_hash(run.model) != lineage.initial_base
 
 
+def test_a_base_goes_on_in_a_vocabulary_of_the_text(command, world, tmp_path):
+    words = ("pretrain", world.text, "--from", world.base, "--replant", "--vocab", 640)
+    more = ("--lowercase", "--budget", "2steps", "--set", "train.threads=1")
+    done = command(*words, *more, "--out", tmp_path / "own")
+    assert done.code == 0, done.err
+    assert "into 640 of this text" in " ".join(done.err.split())
+    shown = command("show", tmp_path / "own")
+    assert "replanted" in shown.out
+    run = greffe.load(tmp_path / "own")
+    assert run.tokenizer.size == 640 and run.tokenizer.lowercases
+    assert run.fill("<mask>")
+
+
 def test_another_objective_keeps_the_base_and_gets_a_new_head(world, tmp_path, capsys):
     run = greffe.pretrain(
         world.corpus, tmp_path / "r", from_=world.base, objective="next_sentence", budget="2steps"
