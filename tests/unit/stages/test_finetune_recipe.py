@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from greffe.config import Classification
 from greffe.recipe_files import load_recipe
+from greffe.run import RunDirectory
 from greffe.stages.finetune_choices import finetune_recipe
 
 
@@ -37,3 +41,19 @@ def test_least_steps_of_ones_own_stay_beside_a_budget_of_ones_own() -> None:
     changes = ["finetune.least_steps=30"]
     chosen = finetune_recipe(None, load_recipe("small"), "1epochs", None, changes)
     assert chosen.train.least_steps == 30
+
+
+def test_teaching_and_grafting_change_how_labels_are_learnt_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    base = RunDirectory(tmp_path)
+    base.write_recipe(load_recipe("greffe-fr"))
+    usual = finetune_recipe(base, None, None, None, [])
+    for name, members, balance in (("teach", 1, "balanced"), ("graft", 3, "none")):
+        chosen = finetune_recipe(base, name, None, None, [])
+        assert (chosen.model, chosen.tokenizer) == (usual.model, usual.tokenizer)
+        assert chosen.train != usual.train
+        assert chosen.train.members == members
+        assert isinstance(chosen.objective, Classification)
+        assert chosen.objective.class_weights == balance
+        assert chosen.objective.token_dropout == 0.2
