@@ -60,6 +60,7 @@ def compare(
     test: Examples | None = None,
     arms: Runs | None = None,
     teachers: Sequence[str | Path | RunDirectory] = (),
+    also: Sequence[Examples] = (),
     frozen: bool = False,
     seeds: int | Sequence[int] = compare_stage.SEEDS,
     labels: Sequence[int] = (),
@@ -74,7 +75,8 @@ def compare(
 ) -> Study:
     """Was the pretraining worth it? Arms over paired seeds, baselines, statistics, a report.
 
-    With teachers, runs that label texts already, one more arm has what they say as features.
+    With teachers, runs that label texts already, one more arm has what they say as features; with
+    `also`, labelled texts of others, one more learns from them beside the training texts.
     The same call goes on where an interrupted one stopped, and reuses what is already done.
     """
     study = compare_stage.compare(
@@ -85,6 +87,7 @@ def compare(
         test=test,
         arms={name: open_base(run) for name, run in (arms or {}).items()},
         teachers=[open_run(teacher) for teacher in teachers],
+        also=also,
         frozen=frozen,
         seeds=seeds,
         labels=labels,

@@ -35,6 +35,13 @@ def compare(
             "as features. Repeatable.",
         ),
     ] = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Labelled texts of others, with the same labels; one more arm, beside, is TF-IDF "
+            "that learns from them too. Repeatable."
+        ),
+    ] = None,
     frozen: Annotated[
         bool, typer.Option("--frozen", help="Also with the base frozen: a linear probe.")
     ] = False,
@@ -73,6 +80,7 @@ def compare(
         test=test,
         arms=_read_arms(arm or []),
         teachers=teachers or [],
+        also=also or [],
         frozen=frozen,
         seeds=seeds,
         labels=_read_labels(labels),

@@ -21,7 +21,10 @@ from greffe.study.document import Matrix
 SHARES = ("accuracy", "macro_f1")
 """Measures drawn in percent; others are plain numbers."""
 # Charts give these a style of their own, so that a run keeps it through all charts.
-KINDS = ("pretrained", "scratch", "frozen", "tfidf", "stacked", "majority", "advised", "blended")
+KINDS = (
+    *("pretrained", "scratch", "frozen", "tfidf", "stacked", "majority"),
+    *("advised", "blended", "beside"),
+)
 UNDRAWN = ("rows", "seconds", "epoch")
 
 

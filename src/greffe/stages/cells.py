@@ -30,6 +30,7 @@ from greffe.machine import measured_memory
 from greffe.model.model import build_model
 from greffe.output_folder import OutputFolder
 from greffe.run import RUN_FILE, RunDirectory
+from greffe.stages.companions import OpenCompanions
 from greffe.stages.finetune import finetune
 from greffe.stages.finetune_choices import finetune_recipe
 from greffe.stages.labelled import data_hash
@@ -72,12 +73,14 @@ class Trainer:
         choices: Choices,
         bases: dict[Path, str],
         teachers: Teachers | None = None,
+        beside: OpenCompanions | None = None,
     ) -> None:
         self.parts = parts
         self.choices = choices
         self.bases = bases
         """The hash of each base's weights, by its run."""
         self.teachers = teachers or Teachers()
+        self.beside = beside or OpenCompanions()
         self._features: dict[Path, FeatureCache] = {}
         self._test_hash = data_hash(parts.test)
 
@@ -101,6 +104,8 @@ class Trainer:
         ]
         if arm.teachers:  # nothing is added for others: their earlier results stay good
             inputs.append([self.teachers.hashes[teacher.path] for teacher in arm.teachers])
+        if arm.companions:
+            inputs.append(sorted(self.beside.hashes.values()))
         if arm.is_linear and arm.run is not None and arm.run.recipe().classification.lowercase:
             inputs.append("small letters")
         return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()
@@ -193,11 +198,12 @@ class Trainer:
                 tfidf=True,
                 base=None if arm.run is None else self._features_of(arm.run),
                 teachers=self.teachers.readers(arm.teachers),
+                companions=self.beside.companions if arm.companions else None,
                 seed=cell.seed,
             )
             seconds = time.perf_counter() - began
             shares = model.probabilities(texts)
-        if arm.run is not None and cell.is_full:
+        if (arm.run is not None or arm.companions) and cell.is_full:
             self._keep(cell, model, examples, folder)
         return CellResult(
             probabilities=_rounded(shares),
@@ -210,7 +216,7 @@ class Trainer:
     def _keep(
         self, cell: Cell, model: LinearClassifier, examples: Sequence[Example], folder: Path
     ) -> None:
-        """A model with a base can be predicted with as any other run."""
+        """A model with a base or companions can be predicted with as any other run."""
         with OutputFolder(folder, overwrite=True) as taken:
             write_linear_run(
                 taken.path,
@@ -219,7 +225,10 @@ class Trainer:
                 parent=cell.arm.run,
                 teachers=cell.arm.teachers,
                 threads=torch.get_num_threads(),
-                data={"train": data_hash(examples)},
+                data={
+                    "train": data_hash(examples),
+                    **(self.beside.hashes if cell.arm.companions else {}),
+                },
                 result={"accuracy": model.settings.accuracy, "c": model.settings.c},
             )
 

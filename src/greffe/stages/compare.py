@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from greffe.checkpoint import load_reading_tokenizer, run_weights
@@ -20,6 +21,7 @@ from greffe.progress import Progress, notice
 from greffe.run import RunDirectory, this_command
 from greffe.stages.blended_cells import blended_cells
 from greffe.stages.cells import Choices, Trainer, check_pairing, check_transfer, is_begun
+from greffe.stages.companions import open_companions
 from greffe.stages.disagreements import find_disagreements
 from greffe.stages.labelled import Examples, data_hash, load_examples
 from greffe.stages.study_facts import data_summary, repeat_facts
@@ -49,6 +51,7 @@ def compare(
     test: Examples | None = None,
     arms: Mapping[str, RunDirectory] | None = None,
     teachers: Sequence[RunDirectory] = (),
+    also: Sequence[Examples] = (),
     frozen: bool = False,
     seeds: int | Sequence[int] = SEEDS,
     labels: Sequence[int] = (),
@@ -63,10 +66,10 @@ def compare(
     """Run the whole study into `out`, or what is left of it; its document says what was found."""
     _check_alone()
     reading = options or ReadOptions()
-    plans = plan_arms(base, arms or {}, frozen=frozen, teachers=teachers)
+    plan = partial(plan_arms, base, arms or {}, frozen=frozen, teachers=teachers)
     numbers = _seed_numbers(seeds)
     choices = Choices(recipe, budget, tuple(changes))
-    choices.of(plans[0], numbers[0])  # a bad recipe is an error before the work
+    choices.of(plan()[0], numbers[0])  # a bad recipe is an error before the work
     examples = load_examples(data, reading)
     parts = part_data(
         examples,
@@ -75,6 +78,10 @@ def compare(
         SPLIT_SEED,
     )
     check_label_counts(labels, parts)
+    # A copy of a test text would tell the answer.
+    everything = [*parts.train, *parts.valid, *parts.test]
+    beside = open_companions(also, parts.labels, reading, known=everything)
+    plans = plan(companions=beside.texts)
     set_up_compute(choices.of(plans[0], numbers[0]).train.threads)
     asked = _open_teachers(teachers, parts, data_hash(examples))
     sources = {"train": data, "valid": valid, "test": test}
@@ -85,7 +92,7 @@ def compare(
         resume=not overwrite,
         sources=[
             *(run.path for arm in plans for run in (arm.run, *arm.teachers) if run is not None),
-            *_paths(sources.values()),
+            *_paths([*sources.values(), *also]),
             *corpus,
         ],
     )
@@ -107,7 +114,7 @@ def compare(
             options=reading,
         )
         bases = {arm.run.path: run_weights(arm.run)[1] for arm in plans if arm.run is not None}
-        trainer = Trainer(parts, choices, bases, asked)
+        trainer = Trainer(parts, choices, bases, asked, beside)
         trained = _compute(study, trainer, cells, keep_runs=keep_runs)
         results = {**trained, **blended_cells(plans, trained)}
         analysis = Analysis(parts, plans, results)
@@ -126,7 +133,12 @@ def compare(
                 proof=prove_transfer(plans, parts, results, seed=SPLIT_SEED),
                 findings=[*findings, *_one_class(analysis)],
                 repeat=repeat_facts(
-                    choices.of(plans[0], numbers[0]), numbers, parts, bases, asked.hashes
+                    choices.of(plans[0], numbers[0]),
+                    numbers,
+                    parts,
+                    bases,
+                    asked.hashes,
+                    beside.hashes,
                 ),
             )
         study.write_document(document)

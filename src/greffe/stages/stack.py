@@ -6,16 +6,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from greffe.data.tables import Example, label_order
+from greffe.data.tables import label_order
 from greffe.data.text import ReadOptions
-from greffe.data.words import normalise
-from greffe.errors import DataError
 from greffe.linear.classifier import fit_linear
-from greffe.linear.companions import Companions
 from greffe.linear.runs import open_teacher, require_labels, write_linear_run
 from greffe.output_folder import OutputFolder
 from greffe.progress import notice
 from greffe.run import RunDirectory
+from greffe.stages.companions import open_companions
 from greffe.stages.labelled import Examples, check_classes, data_hash, load_examples
 from greffe.stages.teaching import say_what_teachers_know
 from greffe.training.compute import set_up_compute
@@ -49,10 +47,8 @@ def stack(
             f"{parent.name} has learnt labels already: if these texts were among its own, the "
             "cross-validated accuracy flatters"
         )
-    hashes = {"train": data_hash(examples)}
-    own = {normalise(example.text) for example in examples}
-    tables = [_load_companions(table, labels, options, own) for table in also]
-    hashes |= {f"also {number}": data_hash(table) for number, table in enumerate(tables, 1)}
+    beside = open_companions(also, labels, options, known=examples)
+    hashes = {"train": data_hash(examples), **beside.hashes}
     # Opened before the folder is: a damaged teacher must not cost the run that is replaced.
     asked = [open_teacher(teacher) for teacher in teachers]
     say_what_teachers_know(teachers, [hashes["train"]])
@@ -66,7 +62,7 @@ def stack(
             tfidf=tfidf,
             base=parent,
             teachers=asked,
-            companions=Companions.of(tables, labels) if tables else None,
+            companions=beside.companions,
             seed=seed,
         )
         settings = classifier.settings
@@ -102,33 +98,3 @@ def stack(
     )
     run.say_where()
     return run
-
-
-def _load_companions(
-    table: Examples, labels: list[str], options: ReadOptions, own: set[str]
-) -> list[Example]:
-    """Texts of others, which must have labels of one's own; copies of one's own are left out."""
-    name = table if isinstance(table, str | Path) else "also"
-    examples = load_examples(table, options)
-    unknown = sorted({example.label for example in examples} - set(labels))
-    if unknown:
-        raise DataError(
-            f"{name} has labels of its own.",
-            expected=f"labels of the training texts: {', '.join(labels)}",
-            found=", ".join(unknown[:5]),
-            hint="greffe stack --data on it alone makes a teacher of it: then --teacher RUN",
-        )
-    # Cross-validation learns from all of them: a copy would tell the answer.
-    others = [example for example in examples if normalise(example.text) not in own]
-    if not others:
-        raise DataError(
-            f"{name} holds nothing but the training texts.",
-            expected="labelled texts of others",
-            found=f"{len(examples):,} texts, all of them in --data",
-            hint="leave it out",
-        )
-    if len(others) < len(examples):
-        notice(
-            f"{name}: {len(examples) - len(others):,} texts stand in --data too and are left out"
-        )
-    return others

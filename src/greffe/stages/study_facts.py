@@ -48,6 +48,7 @@ def repeat_facts(
     parts: Parts,
     bases: Mapping[Path, str],
     teachers: Mapping[Path, str],
+    also: Mapping[str, str],
 ) -> Repeat:
     """Command, machine, recipe, and hashes of all that was read."""
     return Repeat(
@@ -60,6 +61,7 @@ def repeat_facts(
         hashes={
             **{RunDirectory(path).name: digest for path, digest in bases.items()},
             **{f"teacher {RunDirectory(path).name}": digest for path, digest in teachers.items()},
+            **also,
             "train": data_hash(parts.train),
             "valid": data_hash(parts.valid),
             "test": data_hash(parts.test),

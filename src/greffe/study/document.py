@@ -16,7 +16,15 @@ from greffe.evaluation.paired import McNemar
 
 PartName = Literal["train", "valid", "test"]
 ArmKind = Literal[
-    "pretrained", "scratch", "frozen", "majority", "tfidf", "stacked", "blended", "advised"
+    "pretrained",
+    "scratch",
+    "frozen",
+    "majority",
+    "tfidf",
+    "stacked",
+    "blended",
+    "advised",
+    "beside",
 ]
 Severity = Literal["serious", "warning", "note"]
 

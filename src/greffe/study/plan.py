@@ -17,9 +17,9 @@ from greffe.study.parts import Parts
 
 PRETRAINED, SCRATCH = "pretrained", "scratch"
 MAJORITY, TFIDF, STACKED = "majority", "tfidf", "stacked"
-BLENDED, ADVISED = "blended", "advised"
-LINEAR: tuple[ArmKind, ...] = ("majority", "tfidf", "stacked", "advised")
-READ_CLOSELY = (PRETRAINED, SCRATCH, TFIDF, STACKED, BLENDED, ADVISED)
+BLENDED, ADVISED, BESIDE = "blended", "advised", "beside"
+LINEAR: tuple[ArmKind, ...] = ("majority", "tfidf", "stacked", "advised", "beside")
+READ_CLOSELY = (PRETRAINED, SCRATCH, TFIDF, STACKED, BLENDED, ADVISED, BESIDE)
 """Arms, where a study has them, that are asked about single texts and more labels."""
 _RESERVED: tuple[str, ...] = get_args(ArmKind)
 _NAME = re.compile(r"[\w.-]+")
@@ -34,6 +34,8 @@ class ArmPlan:
     run: RunDirectory | None
     teachers: tuple[RunDirectory, ...] = ()
     """Runs that are asked about each text."""
+    companions: int = 0
+    """Labelled texts of others that are learnt from too."""
 
     @property
     def is_linear(self) -> bool:
@@ -60,7 +62,8 @@ class Cell:
     def weight(self) -> float:
         """How long it takes beside others, roughly."""
         share = {"majority": 0.0, "tfidf": 0.1, "stacked": 0.2, "advised": 0.3, "frozen": 0.4}
-        return 1 + self.labels * share.get(self.arm.kind, 1.0)
+        companions = 0.02 * self.arm.companions
+        return 1 + self.labels * share.get(self.arm.kind, 1.0) + companions
 
 
 def plan_arms(
@@ -69,6 +72,7 @@ def plan_arms(
     *,
     frozen: bool,
     teachers: Sequence[RunDirectory] = (),
+    companions: int = 0,
 ) -> list[ArmPlan]:
     """The base and the same from scratch, further runs, frozen ones if asked for, linear models
     and the blend of the base with TF-IDF."""
@@ -91,6 +95,8 @@ def plan_arms(
     arms.append(ArmPlan(BLENDED, "blended", base))
     if teachers:
         arms.append(ArmPlan(ADVISED, "advised", base, tuple(teachers)))
+    if companions:
+        arms.append(ArmPlan(BESIDE, "beside", None, companions=companions))
     return arms
 
 
@@ -124,4 +130,6 @@ def planned_comparisons(arms: Sequence[ArmPlan]) -> list[tuple[str, str]]:
     pairs += [(STACKED, TFIDF), (STACKED, PRETRAINED), (BLENDED, TFIDF)]
     if any(arm.name == ADVISED for arm in arms):
         pairs += [(ADVISED, TFIDF), (ADVISED, STACKED)]
+    if any(arm.name == BESIDE for arm in arms):
+        pairs += [(BESIDE, TFIDF), (BESIDE, PRETRAINED)]
     return pairs

@@ -234,8 +234,8 @@ def test_copies_of_ones_own_texts_are_not_learnt_from_twice(
     copies = [Example(f" {one.text.upper()} ", one.label) for one in examples[:7]]
     run = stack(examples, tmp_path / "out", also=[[*others, *copies]])
     assert run.manifest().result["companions"] == 30
-    assert "7 texts stand in --data too and are left out" in capsys.readouterr().err
-    with pytest.raises(DataError, match="nothing but the training texts"):
+    assert "7 texts are one's own too and are left out" in capsys.readouterr().err
+    with pytest.raises(DataError, match="nothing but one's own texts"):
         stack(examples, tmp_path / "none", also=[copies])
 
 

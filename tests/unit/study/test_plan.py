@@ -56,6 +56,22 @@ def test_teachers_make_one_more_arm() -> None:
     assert not any(arm.teachers for arm in without)
 
 
+def test_companions_make_one_more_arm_that_is_held_against_tfidf() -> None:
+    without = plan_arms(BASE, {}, frozen=False)
+    arms = plan_arms(BASE, {}, frozen=False, companions=900)
+    assert arms[:-1] == without
+    beside = arms[-1]
+    assert (beside.name, beside.kind, beside.run) == ("beside", "beside", None)
+    assert beside.companions == 900 and beside.is_linear
+    pairs = planned_comparisons(arms)
+    assert pairs == [*planned_comparisons(without), ("beside", "tfidf"), ("beside", "pretrained")]
+    many, few = (
+        Cell(plan_arms(BASE, {}, frozen=False, companions=count)[-1], 80, 1, is_full=True)
+        for count in (50_000, 1)
+    )
+    assert many.weight > few.weight
+
+
 @pytest.mark.parametrize("name", [*get_args(ArmKind), "a/b", "", "mine-frozen", "a b"])
 def test_names_that_an_arm_cannot_have(name: str) -> None:
     with pytest.raises(RecipeError, match="cannot be called"):

@@ -1,6 +1,6 @@
 """How series are told apart: a class for the colour and dash, and a marker. Knows no colours.
 
-Colours stand in the style sheet as `--series-1` to `--series-10`; each slot has its own marker and
+Colours stand in the style sheet as `--series-1` to `--series-11`; each slot has its own marker and
 dash, so that nothing hangs on colour alone.
 """
 
@@ -21,8 +21,9 @@ ARM_SLOTS = {
     "stacked": 5,
     "blended": 9,
     "advised": 8,
+    "beside": 10,
 }
-SLOTS = 10
+SLOTS = 11
 SPARE = [slot for slot in range(SLOTS) if slot not in ARM_SLOTS.values()]
 
 # Corners of each slot's marker, for a radius of one; none is a circle.
@@ -40,6 +41,7 @@ _CORNERS: tuple[tuple[tuple[float, float], ...], ...] = (
         *((0.4, 1.3), (-0.4, 1.3), (-0.4, 0.4), (-1.3, 0.4), (-1.3, -0.4), (-0.4, -0.4)),
     ),
     ((-1.1, -1.15), (1.1, -1.15), (-1.1, 1.15), (1.1, 1.15)),
+    ((-1.3, -0.9), (0.4, -0.9), (1.3, 0), (0.4, 0.9), (-1.3, 0.9)),
 )
 
 
