@@ -40,9 +40,7 @@ def computed() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def study(
-    world: Any, computed: list[str], tmp_path_factory: pytest.TempPathFactory
-) -> Study:
+def study(world: Any, computed: list[str], tmp_path_factory: pytest.TempPathFactory) -> Study:
     """A study that is first made alone, then goes on beside others."""
     out = tmp_path_factory.mktemp("beside") / "study"
     compared(world, out)

@@ -64,7 +64,5 @@ def _load(
             hint="leave it out",
         )
     if len(others) < len(examples):
-        notice(
-            f"{name}: {len(examples) - len(others):,} texts are one's own too and are left out"
-        )
+        notice(f"{name}: {len(examples) - len(others):,} texts are one's own too and are left out")
     return others
