@@ -20,7 +20,10 @@ SMALLER = {
     "10m": "4steps",
     "1h": "4steps",
     "small": "tiny",
+    "12m": "2s",
+    "18m": "2s",
     "16000": "600",
+    "24000": "600",
     "50,100,all": "8,16,all",
 }
 QUICK = {"finetune": ["--budget", "1epochs"], "compare": ["--budget", "1epochs", "--seeds", "2"]}
