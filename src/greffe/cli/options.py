@@ -90,7 +90,10 @@ Set = Annotated[
     typer.Option("--set", help="Change any choice of the recipe: --set train.lr=3e-4. Repeatable."),
 ]
 RecipeName = Annotated[
-    str | None, typer.Option("--recipe", help="lab, small, tiny; for finetune teach, graft; or a TOML file.")
+    str | None,
+    typer.Option(
+        "--recipe", help="lab, small, tiny; for finetune also teach, graft; or a TOML file."
+    ),
 ]
 Documents = Annotated[DocumentUnit, typer.Option(help="What one document of a .txt file is.")]
 Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
