@@ -9,7 +9,6 @@ in the work folder and is left out the next time; an interrupted training goes o
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Iterator
 from hashlib import md5
 from itertools import islice
@@ -129,12 +128,8 @@ def learn_tokenizer(work: Path, spec: TokenizerSpec) -> Tokenizer:
             for source in find_sources([work / "train"])
             for text in islice(read_documents(source, ReadOptions()), 0, None, TOKENIZER_SHARE)
         )
-        raw = work / "tokenizer-raw.json"
-        train_tokenizer(texts, spec).save(raw)
-        content = json.loads(raw.read_text())
-        content["normalizer"]["normalizers"].insert(0, APOSTROPHE)
-        write_atomic(path, json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode())
-        raw.unlink()
+        # The step comes after the training, as it did for the base that ships.
+        train_tokenizer(texts, spec).after([APOSTROPHE]).save(path)
     return Tokenizer.load(path)
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,9 @@ from greffe import cli
 from greffe.api import Run
 from greffe.progress import quiet
 from greffe.samples.toy import toy_documents, toy_reviews
+from greffe.stages.cells import Trainer
+from greffe.studies import Study
+from greffe.study.plan import Cell
 
 ONE_THREAD = ["train.threads=1"]
 
@@ -107,3 +111,22 @@ def base(world: World) -> Run:
 @pytest.fixture
 def classifier(world: World) -> Run:
     return greffe.load(world.classifier)
+
+
+@pytest.fixture(scope="session")
+def cells_computed_by() -> Callable[[Callable[[], Study]], tuple[Study, list[str]]]:
+    """A study as some call makes it, and the names of the cells that were computed for it."""
+
+    def watched(make: Callable[[], Study]) -> tuple[Study, list[str]]:
+        names: list[str] = []
+        compute = Trainer.compute
+
+        def counted(self: Trainer, cell: Cell, *args: Any, **more: Any) -> Any:
+            names.append(cell.name)
+            return compute(self, cell, *args, **more)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Trainer, "compute", counted)
+            return make(), names
+
+    return watched

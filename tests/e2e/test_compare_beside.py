@@ -13,7 +13,6 @@ from greffe.data.tables import Example
 from greffe.errors import DataError
 from greffe.progress import quiet
 from greffe.samples.toy import toy_reviews
-from greffe.stages import cells
 from greffe.studies import Study
 
 SMALL = {"seeds": 1, "labels": [12], "budget": "1epochs", "changes": ["train.threads=1"]}
@@ -34,29 +33,24 @@ def compared(world: Any, out: Path, **more: Any) -> Study:
 
 
 @pytest.fixture(scope="module")
-def computed() -> list[str]:
-    """Names of the cells that the study beside others computed."""
-    return []
+def grown(
+    world: Any, cells_computed_by: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Study, list[str]]:
+    """A study that is first made alone, then goes on beside others; what that computed."""
+    out = tmp_path_factory.mktemp("beside") / "study"
+    compared(world, out)
+    tables = [OTHERS[:150], OTHERS[150:]]
+    found: tuple[Study, list[str]] = cells_computed_by(lambda: compared(world, out, also=tables))
+    return found
 
 
 @pytest.fixture(scope="module")
-def study(world: Any, computed: list[str], tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """A study that is first made alone, then goes on beside others."""
-    out = tmp_path_factory.mktemp("beside") / "study"
-    compared(world, out)
-    compute = cells.Trainer.compute
-
-    def counted(self: cells.Trainer, cell: cells.Cell, *args: Any, **more: Any) -> Any:
-        computed.append(cell.name)
-        return compute(self, cell, *args, **more)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cells.Trainer, "compute", counted)
-        return compared(world, out, also=[OTHERS[:150], OTHERS[150:]])
+def study(grown: tuple[Study, list[str]]) -> Study:
+    return grown[0]
 
 
-def test_only_the_cells_beside_others_are_new(study: Study, computed: list[str]) -> None:
-    assert computed == ["beside-all-1", "beside-12-1"]
+def test_only_the_cells_beside_others_are_new(grown: tuple[Study, list[str]]) -> None:
+    assert grown[1] == ["beside-all-1", "beside-12-1"]
 
 
 def test_the_arm_is_in_the_document_and_ahead_of_tfidf_alone(study: Study) -> None:

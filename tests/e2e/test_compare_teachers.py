@@ -14,7 +14,6 @@ from greffe.data.tables import Example
 from greffe.errors import MismatchError
 from greffe.progress import quiet
 from greffe.samples.toy import toy_reviews
-from greffe.stages import cells
 from greffe.studies import Study
 
 SMALL = {"seeds": 1, "labels": [12], "budget": "1epochs", "changes": ["train.threads=1"]}
@@ -52,35 +51,30 @@ def compared(world: Any, test_part: Path, out: Path, **more: Any) -> Study:
 
 
 @pytest.fixture(scope="module")
-def computed() -> list[str]:
-    """Names of the cells that the study with a teacher computed."""
-    return []
-
-
-@pytest.fixture(scope="module")
-def study(
+def grown(
     world: Any,
     test_part: Path,
     teacher: Path,
-    computed: list[str],
+    cells_computed_by: Callable[..., Any],
     tmp_path_factory: pytest.TempPathFactory,
-) -> Study:
-    """A study that is first made without a teacher, then goes on with one."""
+) -> tuple[Study, list[str]]:
+    """A study that is first made without a teacher, then goes on with one; what that computed."""
     out = tmp_path_factory.mktemp("advised") / "study"
     compared(world, test_part, out)
-    compute = cells.Trainer.compute
-
-    def counted(self: cells.Trainer, cell: cells.Cell, *args: Any, **more: Any) -> Any:
-        computed.append(cell.name)
-        return compute(self, cell, *args, **more)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cells.Trainer, "compute", counted)
-        return compared(world, test_part, out, teachers=[teacher, world.classifier])
+    teachers = [teacher, world.classifier]
+    found: tuple[Study, list[str]] = cells_computed_by(
+        lambda: compared(world, test_part, out, teachers=teachers)
+    )
+    return found
 
 
-def test_only_the_advised_cells_are_new(study: Study, computed: list[str]) -> None:
-    assert computed == ["advised-all-1", "advised-12-1"]
+@pytest.fixture(scope="module")
+def study(grown: tuple[Study, list[str]]) -> Study:
+    return grown[0]
+
+
+def test_only_the_advised_cells_are_new(grown: tuple[Study, list[str]]) -> None:
+    assert grown[1] == ["advised-all-1", "advised-12-1"]
 
 
 def test_the_advised_arm_is_in_the_document(study: Study, teacher: Path, world: Any) -> None:

@@ -136,7 +136,10 @@ def pretrain(
                 weights, parent_hash = run_weights(parent)
                 taken = transfer(model, weights, parent.name, keep_heads=True)
             else:
-                taken, parent_hash = replant(model, parent, text, chosen, world, is_new=is_new)
+                assert known is not None
+                taken, parent_hash = replant(
+                    model, parent, known, text, chosen, world, is_new=is_new
+                )
             notice(taken.describe(parent.name, show_tensors))
         elif is_new:
             warm_start(model, text, chosen, world)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import torch
 
-from greffe.checkpoint import load_tokenizer, run_weights
+from greffe.checkpoint import run_weights
 from greffe.config import Recipe
 from greffe.data.corpus import Corpus
 from greffe.data.respelling import respell, shared_pieces
+from greffe.data.tokenizer import Tokenizer
 from greffe.model.model import Model
 from greffe.model.replanting import add_word_vectors, respelt
 from greffe.model.word_vectors import word_vectors
@@ -24,14 +25,22 @@ from greffe.world import World
 
 
 def replant(
-    model: Model, parent: RunDirectory, text: Corpus, recipe: Recipe, world: World, *, is_new: bool
+    model: Model,
+    parent: RunDirectory,
+    old: Tokenizer,
+    text: Corpus,
+    recipe: Recipe,
+    world: World,
+    *,
+    is_new: bool,
 ) -> tuple[Transfer, str]:
     """Put the parent's weights into a model of the text's vocabulary; what was taken, and a hash.
 
+    `old` is the parent's tokenizer.
     Word vectors are counted for a new run only: one that goes on has its embedding already.
     """
     weights, digest = run_weights(parent)
-    old, new = load_tokenizer(parent), text.tokenizer
+    new = text.tokenizer
     spellings = respell(new, old)
     shared = torch.tensor(shared_pieces(new, old, spellings))
     taken = transfer(model, respelt(weights, spellings), parent.name, keep_heads=True)

@@ -46,4 +46,7 @@ def count_neighbours(text: Corpus) -> tuple[Tensor, Tensor, int]:
         for chunk in chunks:
             neighbours.add(part, chunk)
             progress.advance(chunk.tokens)
-    return torch.from_numpy(pieces), torch.from_numpy(neighbours.finish()), total
+    counts = torch.from_numpy(neighbours.finish())
+    # What follows is one call into the library, which cannot tell how far it is.
+    notice("word vectors: {:,} pieces beside {:,}, being factorised".format(*counts.shape))
+    return torch.from_numpy(pieces), counts, total

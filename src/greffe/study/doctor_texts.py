@@ -12,6 +12,7 @@ from pathlib import Path
 
 from greffe.data.duplicates import Duplicates, find_duplicates
 from greffe.data.overlap import RUN_WORDS, corpus_overlap
+from greffe.data.pieces import change_letters
 from greffe.data.scripts import known_characters, unknown_letters
 from greffe.data.tables import Example
 from greffe.data.text import ReadOptions
@@ -187,9 +188,7 @@ def check_letters(
     scripts: Counter[str] = Counter()
     foreign: list[str] = []
     for example in examples:
-        letters, unknown = unknown_letters(
-            example.text.lower() if tokenizer.lowercases else example.text, known
-        )
+        letters, unknown = unknown_letters(change_letters(example.text, tokenizer.letters), known)
         if unknown.total() > UNKNOWN_LETTERS * letters:
             scripts += unknown
             foreign.append(example.text)

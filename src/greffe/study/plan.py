@@ -61,9 +61,15 @@ class Cell:
     @property
     def weight(self) -> float:
         """How long it takes beside others, roughly."""
-        share = {"majority": 0.0, "tfidf": 0.1, "stacked": 0.2, "advised": 0.3, "frozen": 0.4}
-        companions = 0.02 * self.arm.companions
-        return 1 + self.labels * share.get(self.arm.kind, 1.0) + companions
+        share = {
+            "majority": 0.0,
+            "tfidf": 0.1,
+            "beside": 0.1,
+            "stacked": 0.2,
+            "advised": 0.3,
+            "frozen": 0.4,
+        }
+        return 1 + self.labels * share.get(self.arm.kind, 1.0) + 0.02 * self.arm.companions
 
 
 def plan_arms(

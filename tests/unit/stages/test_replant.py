@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -11,16 +12,14 @@ import torch
 import greffe
 from greffe.checkpoint import load_model, load_tokenizer
 from greffe.data.tokenizer import Tokenizer
-from greffe.errors import InterruptedRunError, MismatchError, RecipeError
+from greffe.errors import MismatchError, RecipeError
 from greffe.model.model import Model
 from greffe.progress import quiet
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_documents
-from greffe.stages import fit
 from greffe.stages import replant as replant_module
 from greffe.stages.pretrain import pretrain
 from greffe.storage import file_hash
-from greffe.training.interruption import Interruption
 
 CHANGES = ["train.threads=1", "train.checkpoint_every=3steps", "train.evaluate_every=100%"]
 WARM = "warm_start=word_vectors"
@@ -124,7 +123,11 @@ def test_a_replanted_base_is_ahead_of_a_new_one(
 
 
 def test_an_interrupted_run_ends_the_same_and_counts_once(
-    text: Path, parent: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: Path,
+    parent: RunDirectory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    interrupted: Callable[[], AbstractContextManager[None]],
 ) -> None:
     counted: list[Model] = []
     mix = replant_module._mix_word_vectors
@@ -136,25 +139,12 @@ def test_an_interrupted_run_ends_the_same_and_counts_once(
     monkeypatch.setattr(replant_module, "_mix_word_vectors", watched)
     with quiet():
         whole = replanted(text, tmp_path / "whole", parent)
-        with monkeypatch.context() as patch, pytest.raises(InterruptedRunError):
-            patch.setattr(fit, "Interruption", StopsAtOnce)
+        with interrupted():
             replanted(text, tmp_path / "parts", parent)
         assert len(counted) == 2
         parts = replanted(text, tmp_path / "parts", parent, resume=True)
     assert len(counted) == 2
     assert file_hash(parts.weights_path) == file_hash(whole.weights_path)
-
-
-class StopsAtOnce(Interruption):
-    """Asks to stop before the second step."""
-
-    @property
-    def requested(self) -> bool:
-        return True
-
-    @requested.setter
-    def requested(self, value: bool) -> None:
-        pass
 
 
 def test_small_letters_and_a_classifier_on_top(
@@ -227,12 +217,14 @@ def test_letters_are_read_as_the_parent_reads_them(text: Path, tmp_path: Path) -
 
 
 def test_the_flag_cannot_come_or_go_on_the_way(
-    text: Path, parent: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: Path,
+    parent: RunDirectory,
+    tmp_path: Path,
+    interrupted: Callable[[], AbstractContextManager[None]],
 ) -> None:
     with quiet():
         same = greffe.prepare(text, tmp_path / "same", tokenizer=load_tokenizer(parent)).path
-        with monkeypatch.context() as patch, pytest.raises(InterruptedRunError):
-            patch.setattr(fit, "Interruption", StopsAtOnce)
+        with interrupted():
             replanted(same, tmp_path / "run", parent, vocab=None)
         with pytest.raises(RecipeError, match="was begun with --replant"):
             pretrain(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -10,20 +11,18 @@ import pytest
 from greffe.checkpoint import load_model
 from greffe.config import Recipe
 from greffe.data.corpus import Corpus
-from greffe.errors import InterruptedRunError, RecipeError
+from greffe.errors import RecipeError
 from greffe.model.model import Model, build_model
 from greffe.objectives import build_language_objective
 from greffe.progress import quiet
 from greffe.recipe_files import load_recipe
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_documents
-from greffe.stages import fit
 from greffe.stages import pretrain as pretrain_module
 from greffe.stages.prepare import prepare
 from greffe.stages.pretrain import pretrain
 from greffe.stages.warm_start import warm_start
 from greffe.storage import file_hash
-from greffe.training.interruption import Interruption
 from greffe.weights import base_hash
 from greffe.world import World
 
@@ -122,20 +121,11 @@ def test_asked_for_beside_a_parent_is_an_error(corpus: Path, tmp_path: Path) -> 
     assert not (tmp_path / "child").exists()
 
 
-class StopsAtOnce(Interruption):
-    """Asks to stop before the second step."""
-
-    @property
-    def requested(self) -> bool:
-        return True
-
-    @requested.setter
-    def requested(self, value: bool) -> None:
-        pass
-
-
 def test_an_interrupted_run_ends_the_same_and_counts_once(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    interrupted: Callable[[], AbstractContextManager[None]],
 ) -> None:
     starts: list[Model] = []
 
@@ -145,8 +135,7 @@ def test_an_interrupted_run_ends_the_same_and_counts_once(
 
     monkeypatch.setattr(pretrain_module, "warm_start", watched)
     whole = trained(corpus, tmp_path / "whole", WARM)
-    with monkeypatch.context() as patch, pytest.raises(InterruptedRunError):
-        patch.setattr(fit, "Interruption", StopsAtOnce)
+    with interrupted():
         trained(corpus, tmp_path / "parts", WARM)
     assert len(starts) == 2
     parts = trained(corpus, tmp_path / "parts", WARM, resume=True)
