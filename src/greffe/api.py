@@ -32,6 +32,7 @@ from greffe.stages import finetune as finetune_stage
 from greffe.stages import prepare as prepare_stage
 from greffe.stages import pretrain as pretrain_stage
 from greffe.stages.labelled import Examples, data_hash, load_examples
+from greffe.stages.taught import teach_first
 from greffe.stages.teaching import learnt_from
 
 Inputs = str | Path | Sequence[str | Path]
@@ -220,6 +221,7 @@ def finetune(
     data: Examples,
     out: str | Path,
     valid: Examples | None = None,
+    also: Sequence[Examples] = (),
     scratch: bool = False,
     like: str | Path | RunDirectory | None = None,
     recipe: str | Path | Recipe | None = None,
@@ -234,7 +236,10 @@ def finetune(
     overwrite: bool = False,
     resume: bool = False,
 ) -> Run:
-    """Graft a classifier onto a base; `scratch=True`: fresh weights in the shape of `like`."""
+    """Graft a classifier onto a base; `scratch=True`: fresh weights in the shape of `like`.
+
+    `also`: tables of other texts with the same labels, which the base is taught before these.
+    """
     if scratch and base is not None:
         raise RecipeError(
             "From a run and from scratch at once cannot be.",
@@ -251,12 +256,32 @@ def finetune(
             "There is no base to fine-tune.",
             expected="--from RUN, or --scratch with --like RUN or --recipe NAME",
         )
+    parent, shape, learnt_before = _opened(base), _opened(like), None
+    if also:
+        taught = teach_first(
+            also,
+            out,
+            known=[table for table in (data, valid) if table is not None],
+            parent=parent,
+            like=shape,
+            seed=seed,
+            ngrams=ngrams,
+            changes=changes,
+            options=options,
+            new_head=new_head,
+            show_tensors=show_tensors,
+            overwrite=overwrite,
+            resume=resume,
+        )
+        # What follows goes on in the folder that the teaching has taken.
+        parent, shape, learnt_before = taught.run, None, taught.hashes
+        new_head, overwrite, resume = False, False, True
     return Run.open(
         finetune_stage.finetune(
             data,
             out,
-            parent=_opened(base),
-            like=_opened(like),
+            parent=parent,
+            like=shape,
             recipe=recipe,
             valid=valid,
             budget=budget,
@@ -265,6 +290,7 @@ def finetune(
             ngrams=ngrams,
             changes=changes,
             options=options,
+            learnt_before=learnt_before,
             new_head=new_head,
             show_tensors=show_tensors,
             overwrite=overwrite,

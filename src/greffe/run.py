@@ -9,6 +9,7 @@ teachers/0, 1, …      whole runs that it asks about each text
 metrics.jsonl         one line a logged step or evaluation
 checkpoints/          state for resuming: the last one, and the best weights
 members/1, 2, …       the same for further members, while their average is in the making
+taught/               a run of its own: the base after the labels of others, before one's own
 corpus/               shards, if a raw text was prepared on the way
 """
 
@@ -42,6 +43,7 @@ METRICS_FILE = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"
 TEACHERS = "teachers"
 MEMBERS = "members"
+TAUGHT = "taught"
 
 
 class Lineage(Spec):

@@ -138,6 +138,7 @@ def finetune(
     ] = None,
     recipe: o.RecipeName = None,
     valid: o.ValidTable = None,
+    also: o.Also = None,
     budget: o.Budget = None,
     seed: o.Seed = None,
     members: o.Members = None,
@@ -161,7 +162,10 @@ def finetune(
     overwrite: o.Overwrite = False,
     resume: o.Resume = False,
 ) -> None:
-    """Graft a classifier onto a base and teach it your labels."""
+    """Graft a classifier onto a base and teach it your labels.
+
+    --also teaches labels of something similar first, and keeps what comes of it in OUT/taught.
+    """
     from greffe import api
 
     api.finetune(
@@ -169,6 +173,7 @@ def finetune(
         data=data,
         out=out,
         valid=valid,
+        also=also or [],
         scratch=scratch,
         like=like,
         recipe=recipe,
@@ -195,12 +200,7 @@ def stack(
         typer.Option("--from", help="The run whose base reads the texts too, or greffe-fr."),
     ] = None,
     teachers: o.Teachers = None,
-    also: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Labelled texts of others, with the same labels, learnt from too. Repeatable."
-        ),
-    ] = None,
+    also: o.Also = None,
     tfidf: Annotated[
         bool, typer.Option("--tfidf/--no-tfidf", help="Words 1-2 and characters 2-5.")
     ] = True,

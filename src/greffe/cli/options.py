@@ -70,6 +70,12 @@ Teachers = Annotated[
         "Again for more.",
     ),
 ]
+Also = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Labelled texts of others, with the same labels, learnt from too. Repeatable."
+    ),
+]
 Budget = Annotated[
     str | None,
     typer.Option(help="How long: 20m, 1h30m, 2000steps, 3epochs, 50Mtokens."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from greffe.data.tables import Example
@@ -17,27 +18,33 @@ from greffe.stages.labelled import Examples, data_hash, load_examples
 
 @dataclass(frozen=True)
 class OpenCompanions:
-    """Texts of others, if there are any, and the hash of each table, for a lineage."""
+    """Tables of others, if there are any, without copies of texts that are known."""
 
-    companions: Companions | None = None
-    hashes: dict[str, str] = field(default_factory=dict)
+    tables: list[list[Example]] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
 
     @property
     def texts(self) -> int:
         """How many these are."""
-        return 0 if self.companions is None else len(self.companions.texts)
+        return sum(map(len, self.tables))
+
+    @cached_property
+    def companions(self) -> Companions | None:
+        """What a linear model learns from beside one's own."""
+        return Companions.of(self.tables, self.labels) if self.tables else None
+
+    @cached_property
+    def hashes(self) -> dict[str, str]:
+        """The hash of each table, for a lineage."""
+        return {f"also {number}": data_hash(table) for number, table in enumerate(self.tables, 1)}
 
 
 def open_companions(
     tables: Sequence[Examples], labels: list[str], options: ReadOptions, known: Iterable[Example]
 ) -> OpenCompanions:
     """All tables, without copies of texts that are known: trained on, or tested on."""
-    if not tables:
-        return OpenCompanions()
-    texts = {normalise(example.text) for example in known}
-    loaded = [_load(table, labels, options, texts) for table in tables]
-    hashes = {f"also {number}": data_hash(table) for number, table in enumerate(loaded, 1)}
-    return OpenCompanions(Companions.of(loaded, labels), hashes)
+    texts = {normalise(example.text) for example in known} if tables else set()
+    return OpenCompanions([_load(table, labels, options, texts) for table in tables], labels)
 
 
 def _load(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -57,12 +57,18 @@ def finetune(
     ngrams: bool = False,
     changes: Sequence[str] = (),
     options: ReadOptions | None = None,
+    learnt_before: Mapping[str, str] | None = None,
+    afterwards: Recipe | None = None,
     new_head: bool = False,
     show_tensors: bool = False,
     overwrite: bool = False,
     resume: bool = False,
 ) -> RunDirectory:
-    """Teach classes: from `parent`'s weights, or from scratch, shaped like `like` or `recipe`."""
+    """Teach classes: from `parent`'s weights, or from scratch, shaped like `like` or `recipe`.
+
+    `learnt_before` are hashes of tables that the parent was taught for this very run; `afterwards`
+    is the recipe by which one fine-tunes from this run, if that is another one.
+    """
     model_of = parent or like
     if model_of is None and recipe is None:
         raise RecipeError(
@@ -72,6 +78,9 @@ def finetune(
     chosen = finetune_recipe(
         model_of, recipe, budget, seed, changes, members=members, ngrams=ngrams
     )
+    if afterwards is not None:
+        then = {"finetune": afterwards.finetune, "classification": afterwards.classification}
+        chosen = chosen.model_copy(update=then)
     if not isinstance(spec := chosen.objective, Classification):
         raise RecipeError(
             f"Fine-tuning teaches classes: its objective cannot be {spec.kind!r}.",
@@ -96,7 +105,11 @@ def finetune(
             return run
         tokenizer = choose_tokenizer(model_of, chosen.tokenizer, spec, train_part)
         chosen = chosen.with_vocab(tokenizer.size)
-        hashes = {"train": data_hash(train_part), "valid": data_hash(valid_part)}
+        hashes = {
+            "train": data_hash(train_part),
+            "valid": data_hash(valid_part),
+            **(learnt_before or {}),
+        }
         if folder.resuming:
             check_same_recipe(run, chosen)
             check_same_data(run, hashes)
