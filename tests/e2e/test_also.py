@@ -104,3 +104,21 @@ def test_from_scratch_it_needs_a_shape(
     done = command(*words, "--like", world.base, "--out", tmp_path / "clf")
     assert done.code == 0, done.err
     assert "from scratch: every weight is new" in done.err
+
+
+def test_a_base_that_knows_the_test_texts_is_refused_by_a_study(
+    command: Callable[..., Any],
+    words: list[str | Path],
+    others: list[Path],
+    world: Any,
+    tmp_path: Path,
+) -> None:
+    assert command(*words, "--out", tmp_path / "clf").code == 0
+    for flags in ((tmp_path / "clf",), (world.base, "--arm", f"taught={tmp_path}/clf/taught")):
+        refused = command(
+            *("compare", *flags, "--data", world.train, "--test", others[0]),
+            *("--out", tmp_path / "study"),
+        )
+        assert refused.code == 3 and "knows the test texts" in refused.err
+        assert "the same texts as its also 1 part" in refused.err
+        assert not (tmp_path / "study").exists()

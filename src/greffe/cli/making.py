@@ -18,7 +18,7 @@ def demo(
         bool, typer.Option("--overwrite", help="Start anew instead of going on.")
     ] = False,
 ) -> None:
-    """The whole flow on a small text that greffe makes itself, in a few minutes."""
+    """What the base that ships is worth on the reviews that ship, in two to three minutes."""
     from greffe.demo import demo as run_demo
 
     print(run_demo(out, overwrite=overwrite))

@@ -25,7 +25,7 @@ from greffe.stages.companions import open_companions
 from greffe.stages.disagreements import find_disagreements
 from greffe.stages.labelled import Examples, data_hash, load_examples
 from greffe.stages.study_facts import data_summary, repeat_facts
-from greffe.stages.teaching import Teachers, refuse_teachers_of, say_what_teachers_know
+from greffe.stages.teaching import Teachers, refuse_who_knows, say_what_teachers_know
 from greffe.stages.transfer_proof import base_hashes, prove_transfer
 from greffe.stages.views import parameter_tables, pictures_of, samples_of_arms
 from greffe.study.analysis import Analysis
@@ -83,7 +83,7 @@ def compare(
     beside = open_companions(also, parts.labels, reading, known=everything)
     plans = plan(companions=beside.texts)
     set_up_compute(choices.of(plans[0], numbers[0]).train.threads)
-    asked = _open_teachers(teachers, parts, data_hash(examples))
+    asked = _open_teachers(teachers, plans, parts, data_hash(examples))
     sources = {"train": data, "valid": valid, "test": test}
     folder = OutputFolder(
         out,
@@ -146,10 +146,17 @@ def compare(
     return study
 
 
-def _open_teachers(runs: Sequence[RunDirectory], parts: Parts, given: str) -> Teachers:
-    """Ready to be asked, unless one knows the test texts; `given` is the hash of all of `data`."""
+def _open_teachers(
+    runs: Sequence[RunDirectory], plans: Sequence[ArmPlan], parts: Parts, given: str
+) -> Teachers:
+    """Ready to be asked, unless one of them or of the arms' bases knows the test texts.
+
+    `given` is the hash of all of `data`.
+    """
     opened = Teachers(runs)
-    refuse_teachers_of(runs, {data_hash(parts.test), *([given] if parts.is_split["test"] else [])})
+    bases = [arm.run for arm in plans if arm.run is not None and arm.kind != "scratch"]
+    test = {data_hash(parts.test), *([given] if parts.is_split["test"] else [])}
+    refuse_who_knows([*bases, *runs], test)
     say_what_teachers_know(runs, {data_hash(parts.train), given})
     return opened
 

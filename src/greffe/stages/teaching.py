@@ -48,18 +48,19 @@ def learnt_from(run: RunDirectory, hashes: Collection[str]) -> bool:
     return any(digest in hashes for name, digest in data.items() if name != "valid")
 
 
-def refuse_teachers_of(teachers: Sequence[RunDirectory], test: Collection[str]) -> None:
-    """An error if a teacher learnt from, or was chosen on, a table with one of these hashes."""
-    for teacher in teachers:
-        for run in _lineage(teacher):
-            known = [name for name, digest in run.manifest().lineage.data.items() if digest in test]
+def refuse_who_knows(runs: Sequence[RunDirectory], test: Collection[str]) -> None:
+    """An error if a run learnt from, or was chosen on, a table with one of these hashes."""
+    for run in runs:
+        for one in _lineage(run):
+            known = [name for name, digest in one.manifest().lineage.data.items() if digest in test]
             if known:
                 raise MismatchError(
-                    f"{teacher.name} knows the test texts: the study would measure its memory.",
-                    expected="teachers that saw none of the texts that arms are tested on",
+                    f"{run.name} knows the test texts: the study would measure its memory.",
+                    expected="bases and teachers that saw none of the texts that arms are tested "
+                    "on",
                     found=f"the same texts as its {known[0]} part"
-                    + ("" if run is teacher else ", in a teacher of its own"),
-                    hint="leave this --teacher out, or test on other texts with --test FILE",
+                    + ("" if one is run else ", in a teacher of its own"),
+                    hint="leave this run out, or test on other texts with --test FILE",
                 )
 
 

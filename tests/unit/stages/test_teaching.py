@@ -17,7 +17,7 @@ from greffe.samples.toy import toy_reviews
 from greffe.stages.cells import Choices, Trainer
 from greffe.stages.labelled import data_hash
 from greffe.stages.stack import stack
-from greffe.stages.teaching import Teachers, refuse_teachers_of, say_what_teachers_know
+from greffe.stages.teaching import Teachers, refuse_who_knows, say_what_teachers_know
 from greffe.study.parts import part_data
 from greffe.study.plan import Cell, plan_arms
 
@@ -85,11 +85,11 @@ def test_only_an_advised_cell_depends_on_the_teachers(
 
 def test_a_teacher_of_the_test_texts_is_refused(taught: Taught, tmp_path: Path) -> None:
     teacher = taught(11)
-    refuse_teachers_of([teacher], {data_hash(reviews(30, 12))})
+    refuse_who_knows([teacher], {data_hash(reviews(30, 12))})
     pupil = stack(reviews(30, 12), tmp_path / "pupil", teachers=[teacher])
     for run, where in ((teacher, "its train part"), (pupil, "a teacher of its own")):
         with pytest.raises(MismatchError, match="knows the test texts") as caught:
-            refuse_teachers_of([taught(13), run], {data_hash(reviews(30, 11))})
+            refuse_who_knows([taught(13), run], {data_hash(reviews(30, 11))})
         assert where in str(caught.value) and run.name in str(caught.value)
 
 
