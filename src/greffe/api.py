@@ -31,6 +31,7 @@ from greffe.run import RunDirectory, open_base
 from greffe.stages import finetune as finetune_stage
 from greffe.stages import prepare as prepare_stage
 from greffe.stages import pretrain as pretrain_stage
+from greffe.stages.finetune_choices import Wishes
 from greffe.stages.labelled import Examples, data_hash, load_examples
 from greffe.stages.taught import teach_first
 from greffe.stages.teaching import learnt_from
@@ -256,47 +257,45 @@ def finetune(
             "There is no base to fine-tune.",
             expected="--from RUN, or --scratch with --like RUN or --recipe NAME",
         )
-    parent, shape, learnt_before = _opened(base), _opened(like), None
+    wishes: Wishes = {
+        "recipe": recipe,
+        "budget": budget,
+        "seed": seed,
+        "members": members,
+        "ngrams": ngrams,
+        "changes": changes,
+        "options": options,
+        "show_tensors": show_tensors,
+    }
+    parent, shape = _opened(base), _opened(like)
     if also:
         taught = teach_first(
             also,
-            out,
-            known=[table for table in (data, valid) if table is not None],
-            parent=parent,
-            like=shape,
-            seed=seed,
-            ngrams=ngrams,
-            changes=changes,
-            options=options,
-            new_head=new_head,
-            show_tensors=show_tensors,
-            overwrite=overwrite,
-            resume=resume,
-        )
-        # What follows goes on in the folder that the teaching has taken.
-        parent, shape, learnt_before = taught.run, None, taught.hashes
-        new_head, overwrite, resume = False, False, True
-    return Run.open(
-        finetune_stage.finetune(
             data,
             out,
             parent=parent,
             like=shape,
-            recipe=recipe,
             valid=valid,
-            budget=budget,
-            seed=seed,
-            members=members,
-            ngrams=ngrams,
-            changes=changes,
-            options=options,
-            learnt_before=learnt_before,
             new_head=new_head,
-            show_tensors=show_tensors,
             overwrite=overwrite,
             resume=resume,
-        ).path
+            **wishes,
+        )
+        # What follows goes on in the folder that the teaching has taken.
+        parent, shape, data, valid = taught.run, None, taught.train, taught.valid
+        new_head, overwrite, resume = False, False, True
+    run = finetune_stage.finetune(
+        data,
+        out,
+        parent=parent,
+        like=shape,
+        valid=valid,
+        new_head=new_head,
+        overwrite=overwrite,
+        resume=resume,
+        **wishes,
     )
+    return Run.open(run.path)
 
 
 def tokenizer_spec(kind: str, vocab: int) -> TokenizerSpec:

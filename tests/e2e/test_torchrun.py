@@ -11,6 +11,7 @@ import torch
 
 import greffe
 from greffe.progress import quiet
+from greffe.samples.toy import toy_reviews
 
 CHOICES = ["train.threads=1", "train.evaluate_every=4steps"]
 HEAD = ["objective.dropout=0", "objective.head_start=probe"]
@@ -57,6 +58,32 @@ def test_two_ranks_average_the_same_members(world, tmp_path):
     assert_same(alone, greffe.load(tmp_path / "two"))
     assert not (tmp_path / "two" / "members").exists()
     assert errors.count("average of 2") == 1
+
+
+@pytest.mark.slow
+def test_two_ranks_learn_labels_of_others_first(world, tmp_path):
+    others, before = tmp_path / "others.tsv", tmp_path / "before.tsv"
+    for path, seed in ((others, 5), (before, 6)):
+        rows = (f"{label}\t{text}\n" for label, text in toy_reviews(40, seed=seed))
+        path.write_text("".join(rows) + world.train.read_text("utf-8"), "utf-8")
+    with quiet():
+        alone = greffe.finetune(
+            world.base,
+            data=world.train,
+            valid=world.valid,
+            also=[others],
+            out=tmp_path / "one",
+            budget="4steps",
+            changes=[*CHOICES, "objective.dropout=0"],
+        )
+    words = ("finetune", "--from", world.base, "--data", world.train, "--valid", world.valid)
+    for table in (before, others):  # the second time over what the first has left
+        errors = on_two_ranks(
+            *(*words, "--also", table, "--out", tmp_path / "two", "--overwrite"),
+            *("--budget", "4steps", "--set", "objective.dropout=0"),
+        )
+        assert errors.count("24 texts are one's own too") == 1
+    assert_same(alone, greffe.load(tmp_path / "two"))
 
 
 def on_two_ranks(*words: object) -> str:

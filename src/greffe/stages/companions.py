@@ -22,6 +22,8 @@ class OpenCompanions:
 
     tables: list[list[Example]] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
+    hashes: dict[str, str] = field(default_factory=dict)
+    """The hash of each table as it was given, for a lineage."""
 
     @property
     def texts(self) -> int:
@@ -33,35 +35,40 @@ class OpenCompanions:
         """What a linear model learns from beside one's own."""
         return Companions.of(self.tables, self.labels) if self.tables else None
 
-    @cached_property
-    def hashes(self) -> dict[str, str]:
-        """The hash of each table, for a lineage."""
-        return {f"also {number}": data_hash(table) for number, table in enumerate(self.tables, 1)}
-
 
 def open_companions(
     tables: Sequence[Examples], labels: list[str], options: ReadOptions, known: Iterable[Example]
 ) -> OpenCompanions:
     """All tables, without copies of texts that are known: trained on, or tested on."""
     texts = {normalise(example.text) for example in known} if tables else set()
-    return OpenCompanions([_load(table, labels, options, texts) for table in tables], labels)
+    names = [f"also {number}" for number in range(1, len(tables) + 1)]
+    called = [
+        str(table) if isinstance(table, str | Path) else name
+        for name, table in zip(names, tables, strict=True)
+    ]
+    loaded = [load_examples(table, options) for table in tables]
+    for name, table in zip(called, loaded, strict=True):
+        _check_labels(name, table, labels)
+    hashes = {name: data_hash(table) for name, table in zip(names, loaded, strict=True)}
+    others = [_others(name, table, texts) for name, table in zip(called, loaded, strict=True)]
+    return OpenCompanions(others, labels, hashes)
 
 
-def _load(
-    table: Examples, labels: list[str], options: ReadOptions, known: set[str]
-) -> list[Example]:
-    """Texts of others, which must have labels of one's own; copies of known ones are left out."""
-    name = table if isinstance(table, str | Path) else "also"
-    examples = load_examples(table, options)
+def _check_labels(name: str, examples: Sequence[Example], labels: list[str]) -> None:
+    """Texts of others must have labels of one's own."""
     unknown = sorted({example.label for example in examples} - set(labels))
     if unknown:
         raise DataError(
             f"{name} has labels of its own.",
             expected=f"labels of the training texts: {', '.join(labels)}",
             found=", ".join(unknown[:5]),
-            hint="greffe stack --data on it alone makes a teacher of it: then --teacher RUN",
+            hint="greffe stack --data on it alone makes a teacher of it: then greffe stack "
+            "--teacher RUN",
         )
-    # Cross-validation learns from all of them: a copy would tell the answer.
+
+
+def _others(name: str, examples: Sequence[Example], known: set[str]) -> list[Example]:
+    """All but copies of what is known: where that is tested on, a copy would tell the answer."""
     others = [example for example in examples if normalise(example.text) not in known]
     if not others:
         raise DataError(

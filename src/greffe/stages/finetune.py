@@ -13,7 +13,7 @@ from greffe.checkpoint import TrainingState, run_weights
 from greffe.config import Classification, ClassificationHead, HeadSpec, Recipe
 from greffe.data.batches import Batch
 from greffe.data.sampler import ExampleSampler
-from greffe.data.tables import Example, label_order
+from greffe.data.tables import Example
 from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import RecipeError
@@ -22,7 +22,7 @@ from greffe.inference.predict import predict_ids
 from greffe.model.model import Model, build_model
 from greffe.objectives.classification import ClassificationObjective
 from greffe.progress import notice
-from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
+from greffe.run import RUN_FILE, TAUGHT, Manifest, RunDirectory, new_lineage
 from greffe.seeding import rng
 from greffe.stages.finetune_choices import (
     build_masker,
@@ -34,10 +34,17 @@ from greffe.stages.finetune_choices import (
     with_ngrams_of,
 )
 from greffe.stages.fit import Looked, finish, fit
-from greffe.stages.folders import check_same_data, check_same_recipe, is_finished, run_folder
+from greffe.stages.folders import (
+    check_same_data,
+    check_same_recipe,
+    check_same_way,
+    is_finished,
+    run_folder,
+)
 from greffe.stages.head_start import start_head
-from greffe.stages.labelled import Examples, check_classes, data_hash, encode_rows, load_parts
+from greffe.stages.labelled import Examples, check_labels, data_hash, encode_rows, load_parts
 from greffe.stages.members import called, drop_members, fit_members, member_seed
+from greffe.stages.teaching import learnt_earlier
 from greffe.training.compute import set_up_compute
 from greffe.weights import base_hash, check_same_reading, head_hash, transfer
 from greffe.world import World
@@ -57,7 +64,7 @@ def finetune(
     ngrams: bool = False,
     changes: Sequence[str] = (),
     options: ReadOptions | None = None,
-    learnt_before: Mapping[str, str] | None = None,
+    drawn_from: Mapping[str, str] | None = None,
     afterwards: Recipe | None = None,
     new_head: bool = False,
     show_tensors: bool = False,
@@ -66,8 +73,8 @@ def finetune(
 ) -> RunDirectory:
     """Teach classes: from `parent`'s weights, or from scratch, shaped like `like` or `recipe`.
 
-    `learnt_before` are hashes of tables that the parent was taught for this very run; `afterwards`
-    is the recipe by which one fine-tunes from this run, if that is another one.
+    `drawn_from` are hashes of the tables that `data` is a part of; `afterwards` is the recipe by
+    which one fine-tunes from this run, if that is another one.
     """
     model_of = parent or like
     if model_of is None and recipe is None:
@@ -81,19 +88,13 @@ def finetune(
     if afterwards is not None:
         then = {"finetune": afterwards.finetune, "classification": afterwards.classification}
         chosen = chosen.model_copy(update=then)
-    if not isinstance(spec := chosen.objective, Classification):
-        raise RecipeError(
-            f"Fine-tuning teaches classes: its objective cannot be {spec.kind!r}.",
-            expected="objective.kind = classification",
-            hint="greffe pretrain --from RUN goes on with another language objective",
-        )
+    spec = chosen.objective
+    assert isinstance(spec, Classification)
     world = World.join()
     threads = set_up_compute(chosen.train.threads)
     train_part, valid_part = load_parts(data, valid, options or ReadOptions(), chosen.seed)
-    labels = label_order(example.label for example in train_part)
-    check_classes(labels, train_part)
+    labels = check_labels(train_part, valid_part)
     truth = label_indices(labels, [example.label for example in train_part])
-    label_indices(labels, [example.label for example in valid_part])
     if parent is not None and not new_head:
         chosen, spec = with_ngrams_of(parent, labels, chosen, spec, asked_for=ngrams)
 
@@ -101,6 +102,9 @@ def finetune(
     sources = [*given, *([model_of.path] if model_of else [])]
     with run_folder(out, world, overwrite=overwrite, resume=resume, sources=sources) as folder:
         run = RunDirectory(folder.path)
+        if folder.resuming:
+            taught = run.path / TAUGHT
+            check_same_way(run, also=parent is not None and parent.path == taught)
         if folder.resuming and is_finished(run, chosen):
             return run
         tokenizer = choose_tokenizer(model_of, chosen.tokenizer, spec, train_part)
@@ -108,7 +112,8 @@ def finetune(
         hashes = {
             "train": data_hash(train_part),
             "valid": data_hash(valid_part),
-            **(learnt_before or {}),
+            **(drawn_from or {}),
+            **({} if parent is None else learnt_earlier(parent)),
         }
         if folder.resuming:
             check_same_recipe(run, chosen)

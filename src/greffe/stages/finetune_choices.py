@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypedDict
 
 from greffe.checkpoint import load_tokenizer
 from greffe.config import (
@@ -18,7 +19,9 @@ from greffe.config import (
 )
 from greffe.data.pieces import LOWERCASE
 from greffe.data.tables import Example
+from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
+from greffe.errors import RecipeError
 from greffe.objectives.masked import Masker
 from greffe.progress import notice
 from greffe.recipe_files import load_recipe
@@ -26,6 +29,19 @@ from greffe.run import RunDirectory
 
 NGRAM_PAIRS = 2**18
 """Rows for pairs of tokens, where the user asks for n-grams without a number."""
+
+
+class Wishes(TypedDict):
+    """What a user says of a fine-tuning, apart from its texts, its weights and its folder."""
+
+    recipe: str | Path | Recipe | None
+    budget: str | None
+    seed: int | None
+    members: int | None
+    ngrams: bool
+    changes: Sequence[str]
+    options: ReadOptions | None
+    show_tensors: bool
 
 
 def finetune_recipe(
@@ -72,7 +88,14 @@ def finetune_recipe(
         # Whoever says how long means it: the recipe's least steps and members belong to its own
         # budget.
         wanted = ["train.least_steps=0", "train.members=1", *wanted]
-    return chosen.with_changes(wanted)
+    changed = chosen.with_changes(wanted)
+    if not isinstance(changed.objective, Classification):
+        raise RecipeError(
+            f"Fine-tuning teaches classes: its objective cannot be {changed.objective.kind!r}.",
+            expected="objective.kind = classification",
+            hint="greffe pretrain --from RUN goes on with another language objective",
+        )
+    return changed
 
 
 def with_ngrams_of(

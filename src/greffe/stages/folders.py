@@ -10,7 +10,7 @@ from greffe.config import Recipe
 from greffe.errors import MismatchError, RecipeError
 from greffe.output_folder import OutputFolder
 from greffe.progress import notice
-from greffe.run import RECIPE_FILE, RUN_FILE, RunDirectory
+from greffe.run import RECIPE_FILE, RUN_FILE, TAUGHT, RunDirectory
 from greffe.world import World
 
 
@@ -77,6 +77,26 @@ def check_same_data(run: RunDirectory, data: dict[str, str]) -> None:
             found=", ".join(f"{name} {data.get(name, 'none')[:12]}" for name in changed),
             hint="resume with the same files, or start anew with --overwrite",
         )
+
+
+def check_same_way(run: RunDirectory, *, also: bool) -> None:
+    """A resumed run that labels of others came first for goes on with them, and no other one."""
+    taught = RunDirectory(run.path / TAUGHT)
+    is_taught = (taught.path / RUN_FILE).exists()
+    if (run.path / RUN_FILE).exists():
+        grown_from = run.manifest().lineage.parent_weights
+        is_taught = is_taught and grown_from == taught.manifest().weights
+    elif also:
+        return  # the teaching is still to come
+    if is_taught == also:
+        return
+    before, now = ("without", "with") if also else ("with", "without")
+    raise MismatchError(
+        f"{run.path} was begun {before} --also and cannot be resumed {now} it.",
+        expected=f"the same command {before} --also",
+        found=f"{now} --also",
+        hint="resume with the same flags, start anew with --overwrite, or choose another --out",
+    )
 
 
 def flatten(recipe: Recipe) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from greffe.data.tables import Example, label_order, read_examples, split_exampl
 from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import DataError
+from greffe.evaluation.metrics import label_indices
 from greffe.inference.predict import split_windows
 from greffe.progress import notice
 
@@ -55,6 +56,14 @@ def load_examples(data: Examples, options: ReadOptions) -> list[Example]:
     if not examples:
         raise DataError(f"{data if isinstance(data, str | Path) else 'data'} holds no example.")
     return examples
+
+
+def check_labels(train_part: Sequence[Example], valid_part: Sequence[Example]) -> list[str]:
+    """The classes in their order; an error if they are none, or validation has others."""
+    labels = label_order(example.label for example in train_part)
+    check_classes(labels, train_part)
+    label_indices(labels, [example.label for example in valid_part])
+    return labels
 
 
 def check_classes(labels: Sequence[str], examples: Sequence[Example]) -> None:

@@ -5,23 +5,27 @@ What comes of it is a run of its own, `taught/`, onto which more than one task c
 
 from __future__ import annotations
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from greffe.data.tables import Example, label_order, split_examples
+from greffe.checkpoint import run_weights
+from greffe.config import Recipe
+from greffe.data.tables import Example, split_examples
 from greffe.data.text import ReadOptions
-from greffe.errors import DataError, RecipeError
+from greffe.errors import DataError, MismatchError, RecipeError
 from greffe.progress import notice
 from greffe.recipe_files import load_recipe
-from greffe.run import TAUGHT, RunDirectory
+from greffe.run import RUN_FILE, TAUGHT, RunDirectory
 from greffe.seeding import rng
-from greffe.stages.companions import open_companions
+from greffe.stages.companions import OpenCompanions, open_companions
 from greffe.stages.finetune import finetune
-from greffe.stages.folders import check_same_data, run_folder
-from greffe.stages.labelled import Examples, data_hash, load_examples
+from greffe.stages.finetune_choices import finetune_recipe
+from greffe.stages.folders import check_same_data, check_same_way, run_folder
+from greffe.stages.labelled import Examples, check_labels, load_parts
 from greffe.world import World
 
 TEACH, GRAFT = "teach", "graft"
@@ -31,26 +35,34 @@ MOST_TO_ONE = 2.5
 each complaint teach little and take most of the time."""
 WATCHED_SHARE, MOST_WATCHED = 0.02, 1000
 """What is held out of the texts of others: watched, and never chosen by."""
-MACHINE = ("train.threads", "train.compile")
-"""Changes that are about the machine, and so concern both fine-tunings."""
+SHARED = {
+    "objective": ("pooler", "direction", "dropout", "lowercase", "ngrams"),
+    "train": ("threads", "compile", "checkpoint_every"),
+}
+"""What the grafting's recipe says for the teaching too: the head's shape, and the machine."""
 
 
 @dataclass(frozen=True)
 class Taught:
-    """A base that has learnt the labels of others, and the hashes of their tables."""
+    """A base that has learnt the labels of others, and one's own texts as they were checked."""
 
     run: RunDirectory
-    hashes: dict[str, str]
+    train: list[Example]
+    valid: list[Example]
 
 
 def teach_first(
     also: Sequence[Examples],
+    data: Examples,
     out: str | Path,
     *,
-    known: Sequence[Examples],
     parent: RunDirectory | None = None,
     like: RunDirectory | None = None,
+    recipe: str | Path | Recipe | None = None,
+    valid: Examples | None = None,
+    budget: str | None = None,
     seed: int | None = None,
+    members: int | None = None,
     ngrams: bool = False,
     changes: Sequence[str] = (),
     options: ReadOptions | None = None,
@@ -59,10 +71,11 @@ def teach_first(
     overwrite: bool = False,
     resume: bool = False,
 ) -> Taught:
-    """Take the folder `out` and teach the tables `also` in it, all but texts of the tables `known`.
+    """Take the folder `out` and teach the tables `also` in it, for a grafting that goes on there.
 
-    Whoever is grafted onto it goes on in the same folder.
+    Everything else is said of the grafting, and checked before the teaching begins.
     """
+    world = World.join()
     model_of = parent or like
     if model_of is None:
         raise RecipeError(
@@ -70,32 +83,27 @@ def teach_first(
             expected="--also with --from RUN, or with --scratch --like RUN",
             found="--also with --scratch alone",
         )
+    grafting = finetune_recipe(
+        model_of, recipe or GRAFT, budget, seed, changes, members=members, ngrams=ngrams
+    )
     reading = options or ReadOptions()
-    own = [example for table in known for example in load_examples(table, reading)]
-    others = open_companions(also, label_order(one.label for one in own), reading, own)
-    chosen_seed = model_of.recipe().seed if seed is None else seed
-    mixed = mix(others.tables, chosen_seed)
-    share = min(WATCHED_SHARE, MOST_WATCHED / len(mixed))
-    lessons, watched = split_examples(mixed, share, chosen_seed)
-    if not watched:
-        raise DataError(
-            "There are too few labelled texts of others to learn from.",
-            expected="two different texts of a class at least",
-            found=f"{len(mixed)} texts",
-            hint="leave --also out",
-        )
+    train_part, valid_part = load_parts(data, valid, reading, grafting.seed)
+    labels = check_labels(train_part, valid_part)
+    others = open_companions(also, labels, reading, [*train_part, *valid_part])
+    lessons, watched = _lessons(others, grafting.seed)
 
-    given = [table for table in (*known, *also) if isinstance(table, str | Path)]
-    sources = [*given, model_of.path]
+    given = [table for table in (data, valid, *also) if isinstance(table, str | Path)]
     with run_folder(
-        out, World.join(), overwrite=overwrite, resume=resume, sources=sources
+        out, world, overwrite=overwrite, resume=resume, sources=[*given, model_of.path]
     ) as folder:
         taught = RunDirectory(folder.path / TAUGHT)
-        hashes = {"train": data_hash(lessons), "valid": data_hash(watched), **others.hashes}
-        check_same_data(taught, hashes)  # also if it is finished and not trained again
-        taken = f"{len(mixed):,} texts"
-        if len(mixed) < others.texts:
-            taken = f"{len(mixed):,} of {others.texts:,} texts, so that no class prevails"
+        if folder.resuming:
+            check_same_way(RunDirectory(folder.path), also=True)
+            _check_same_teaching(taught, parent, others)
+        count = len(lessons) + len(watched)
+        taken = f"{count:,} texts"
+        if count < others.texts:
+            taken = f"{count:,} of {others.texts:,} texts, so that no class prevails"
         notice(f"first the labels of others ({taken}), then one's own")
         finetune(
             lessons,
@@ -105,15 +113,66 @@ def teach_first(
             recipe=TEACH,
             valid=watched,
             seed=seed,
-            ngrams=ngrams,
-            changes=[change for change in changes if change.partition("=")[0].strip() in MACHINE],
-            learnt_before=others.hashes,
+            changes=_shared_changes(grafting, changes),
+            drawn_from=others.hashes,
             afterwards=load_recipe(GRAFT),
             new_head=new_head,
             show_tensors=show_tensors,
             resume=True,
         )
-    return Taught(taught, others.hashes)
+    return Taught(taught, train_part, valid_part)
+
+
+def _lessons(others: OpenCompanions, seed: int) -> tuple[list[Example], list[Example]]:
+    """What is taught of the texts of others, and what is watched."""
+    missing = sorted(set(others.labels) - {one.label for table in others.tables for one in table})
+    if missing:
+        raise DataError(
+            "The texts of others lack a class.",
+            expected=f"texts of every label: {', '.join(others.labels)}",
+            found=f"none with {', '.join(missing[:5])}",
+            hint="leave --also out, or give tables that have these labels too",
+        )
+    mixed = mix(others.tables, seed)
+    lessons, watched = split_examples(mixed, min(WATCHED_SHARE, MOST_WATCHED / len(mixed)), seed)
+    if not watched:
+        raise DataError(
+            "There are too few labelled texts of others to learn from.",
+            expected="two different texts of a class at least",
+            found=f"{len(mixed)} texts",
+            hint="leave --also out",
+        )
+    return lessons, watched
+
+
+def _check_same_teaching(
+    taught: RunDirectory, parent: RunDirectory | None, others: OpenCompanions
+) -> None:
+    """A teaching goes on with its own base and tables, also if it is not trained any more."""
+    if not (taught.path / RUN_FILE).exists():
+        return
+    before = taught.manifest().lineage
+    rest = {name: digest for name, digest in before.data.items() if not name.startswith("also ")}
+    check_same_data(taught, {**rest, **others.hashes})
+    weights = None if parent is None else run_weights(parent)[1]
+    if before.parent_weights != weights:
+        raise MismatchError(
+            f"{taught.path} was begun with another base and cannot be resumed with this one.",
+            expected=before.parent or "fresh weights",
+            found=parent.name if parent else "fresh weights",
+            hint="resume with the same --from, or start anew with --overwrite",
+        )
+
+
+def _shared_changes(grafting: Recipe, changes: Sequence[str]) -> list[str]:
+    """Changes of the recipe `teach`, after which the grafting can take over all that was taught."""
+    tree = grafting.model_dump(mode="json")
+    shape = [change for change in changes if change.strip().startswith("model.")]
+    return shape + [
+        f"{section}.{key}={json.dumps(tree[section][key])}"
+        for section, keys in SHARED.items()
+        for key in keys
+    ]
 
 
 def mix(tables: Sequence[Sequence[Example]], seed: int) -> list[Example]:

@@ -1,4 +1,4 @@
-"""Teachers of a stage: opened before the work, and what they have learnt from already.
+"""Teachers of a stage: opened before the work, and what runs have learnt from already.
 
 Only what runs record is known: a teacher of other texts that happen to be equal goes unnoticed.
 """
@@ -42,10 +42,18 @@ def say_what_teachers_know(teachers: Sequence[RunDirectory], training: Collectio
             )
 
 
+def learnt_earlier(parent: RunDirectory) -> dict[str, str]:
+    """Hashes of what a parent's classes were learnt from: whoever grows from it has seen it too."""
+    manifest = parent.manifest()
+    if manifest.kind != "classifier":
+        return {}
+    return {f"earlier {name}": digest for name, digest in manifest.lineage.data.items()}
+
+
 def learnt_from(run: RunDirectory, hashes: Collection[str]) -> bool:
     """Whether a run was fitted to a table with one of these hashes, its own or one of others."""
     data = run.manifest().lineage.data
-    return any(digest in hashes for name, digest in data.items() if name != "valid")
+    return any(digest in hashes for name, digest in data.items() if name.split()[-1] != "valid")
 
 
 def refuse_who_knows(runs: Sequence[RunDirectory], test: Collection[str]) -> None:

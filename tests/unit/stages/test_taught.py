@@ -6,18 +6,23 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greffe.checkpoint import load_model
 from greffe.data.tables import Example
 from greffe.errors import DataError, MismatchError, RecipeError
+from greffe.recipe_files import load_recipe
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
+from greffe.stages.finetune import finetune
 from greffe.stages.labelled import data_hash
 from greffe.stages.taught import MOST_TO_ONE, Taught, mix, teach_first
 from greffe.stages.teaching import learnt_from
+from greffe.weights import head_hash
 
 
 def table(**counts: int) -> list[Example]:
@@ -78,36 +83,78 @@ Teach = Callable[..., Taught]
 
 @pytest.fixture
 def teach(fresh_run: Callable[..., RunDirectory], tmp_path: Path) -> Teach:
-    """Teach thirty reviews to a fresh base, next to twelve of one's own."""
+    """Teach ninety reviews to a fresh base, for twelve of one's own."""
     parent = fresh_run("parent")
 
-    def run(also: Sequence[list[Example]] = (), **choices: object) -> Taught:
-        wanted: dict[str, object] = {"parent": parent, "known": [reviews(12, 1)], **choices}
-        return teach_first(also or [reviews(30, 2)], tmp_path / "out", **wanted)  # type: ignore[arg-type]
+    def run(also: Sequence[list[Example]] = (), **choices: Any) -> Taught:
+        wanted = {"parent": parent, "data": reviews(12, 1), "valid": reviews(6, 9), **choices}
+        return teach_first(also or [reviews(90, 2)], **{"out": tmp_path / "out", **wanted})
 
     return run
 
 
 def test_what_it_learnt_from_is_recorded(teach: Teach) -> None:
-    taught = teach([reviews(30, 2), reviews(20, 3)])
-    manifest = taught.run.manifest()
+    taught = teach([reviews(60, 2), reviews(40, 3)]).run
+    manifest = taught.manifest()
     assert (manifest.kind, manifest.status) == ("classifier", "finished")
-    assert taught.hashes == {
-        "also 1": data_hash(reviews(30, 2)),
-        "also 2": data_hash(reviews(20, 3)),
-    }
-    assert manifest.lineage.data.items() >= taught.hashes.items()
-    assert learnt_from(taught.run, [data_hash(reviews(20, 3))])
-    assert taught.run.recipe().objective.kind == "classification"
+    tables = {"also 1": data_hash(reviews(60, 2)), "also 2": data_hash(reviews(40, 3))}
+    assert manifest.lineage.data.items() >= tables.items()
+    assert learnt_from(taught, [data_hash(reviews(40, 3))])
+
+
+def test_what_grows_from_it_has_learnt_the_same(teach: Teach, tmp_path: Path) -> None:
+    taught = teach().run
+    run = finetune(reviews(12, 1), tmp_path / "b", parent=taught, valid=reviews(6, 9))
+    assert learnt_from(run, [data_hash(reviews(90, 2))])
+    earlier = {f"earlier {name}": one for name, one in taught.manifest().lineage.data.items()}
+    assert run.manifest().lineage.data.items() >= earlier.items()
+    assert not learnt_from(run, [earlier["earlier valid"]])
 
 
 def test_copies_of_known_texts_are_not_taught(
     teach: Teach, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    known = reviews(12, 1)
-    taught = teach([[*known[:5], *reviews(30, 2)]])
+    given = [*reviews(12, 1)[:5], *reviews(90, 2)]
+    taught = teach([given]).run
     assert "5 texts are one's own too" in capsys.readouterr().err
-    assert taught.hashes == {"also 1": data_hash(reviews(30, 2))}
+    assert learnt_from(taught, [data_hash(given)])
+    without = teach(overwrite=True).run
+    assert taught.manifest().lineage.data["train"] == without.manifest().lineage.data["train"]
+
+
+def test_the_last_weights_are_kept_and_graft_is_what_follows(teach: Teach) -> None:
+    taught = teach().run
+    recipe, result = taught.recipe(), taught.manifest().result
+    assert recipe.train.keep == "last" and result["steps"] == recipe.train.least_steps == 50
+    assert recipe.finetune == load_recipe("graft").finetune
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "value"),
+    [
+        (["classification.dropout=0.3"], "dropout", 0.3),
+        (["objective.ngrams=64"], "ngrams", 64),
+        (["classification.lowercase=true"], "lowercase", True),
+    ],
+)
+def test_the_head_is_shaped_as_the_grafting_needs_it(
+    teach: Teach, tmp_path: Path, changes: list[str], key: str, value: object
+) -> None:
+    taught = teach(changes=[*changes, "finetune.threads=1"])
+    recipe = taught.run.recipe()
+    assert getattr(recipe.objective, key) == value and recipe.train.threads == 1
+    run = finetune(
+        taught.train,
+        tmp_path / "out",
+        parent=taught.run,
+        valid=taught.valid,
+        changes=changes,
+        budget="1epochs",
+        resume=True,
+    )
+    assert run.manifest().heads == taught.run.manifest().heads
+    taken = load_model(taught.run)
+    assert run.manifest().lineage.initial_head == head_hash(taken)
 
 
 def test_interrupted_it_goes_on(
@@ -122,20 +169,58 @@ def test_interrupted_it_goes_on(
     assert went_on.weights == whole.weights is not None
 
 
-def test_other_tables_do_not_go_on_with_it(teach: Teach) -> None:
+def test_it_goes_on_with_its_own_tables_base_and_seed(
+    teach: Teach, fresh_run: Callable[..., RunDirectory]
+) -> None:
     before = teach().run.manifest()
     with pytest.raises(MismatchError, match="other data"):
-        teach([reviews(30, 7)], resume=True)
+        teach([reviews(90, 7)], resume=True)
+    with pytest.raises(MismatchError, match="another base"):
+        teach(parent=None, like=fresh_run("shape"), resume=True)
+    with pytest.raises(RecipeError, match="seed was 0, now 3"):
+        teach(seed=3, resume=True)
     assert teach(resume=True).run.manifest() == before
 
 
-def test_a_shape_is_needed(teach: Teach, tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="shape"):
-        teach(parent=None)
-    assert not (tmp_path / "out").exists()
+def test_a_folder_goes_on_with_or_without_others_as_it_began(
+    teach: Teach, fresh_run: Callable[..., RunDirectory], tmp_path: Path
+) -> None:
+    taught = teach()
+    with pytest.raises(MismatchError, match="begun with --also"):
+        finetune(taught.train, tmp_path / "out", parent=fresh_run("other"), resume=True)
+    plain = finetune(
+        taught.train, tmp_path / "plain", parent=taught.run, valid=taught.valid, budget="1epochs"
+    )
+    before = plain.manifest()
+    with pytest.raises(MismatchError, match="begun without --also"):
+        teach(out=tmp_path / "plain", resume=True)
+    assert plain.manifest() == before and not (tmp_path / "plain" / "taught").exists()
 
 
-def test_one_text_is_too_few(teach: Teach, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="too few"):
-        teach([reviews(30, 2)[:1]])
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"changes": ["train.lrr=1"]}, RecipeError, "lrr"),
+        (
+            {"changes": ["objective.kind=masked", "train.members=1"]},
+            RecipeError,
+            "cannot be 'masked'",
+        ),
+        ({"budget": "3lightyears"}, RecipeError, "3lightyears"),
+        ({"recipe": "nosuch"}, RecipeError, "nosuch"),
+        ({"valid": [Example("bof", "neutre")]}, DataError, "neutre"),
+        ({"also": [table(positif=9)]}, DataError, "lack a class"),
+        ({"also": [table(positif=1, négatif=1)]}, DataError, "too few"),
+        ({"parent": None}, RecipeError, "shape"),
+    ],
+)
+def test_a_mistake_costs_no_run(
+    teach: Teach, tmp_path: Path, wrong: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        teach(**wrong)
     assert not (tmp_path / "out").exists()
+    before = teach().run.manifest()
+    with pytest.raises(error, match=message):
+        teach(**wrong, overwrite=True)
+    assert RunDirectory(tmp_path / "out" / "taught").manifest() == before
