@@ -164,7 +164,8 @@ def finetune(
 ) -> None:
     """Graft a classifier onto a base and teach it your labels.
 
-    --also teaches labels of something similar first, and keeps what comes of it in OUT/taught.
+    --also teaches labels of something similar first, by the recipe teach, and keeps what comes of
+    it in OUT/taught; recipe, budget, members and --set then say how your own labels are learnt.
     """
     from greffe import api
 
