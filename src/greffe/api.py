@@ -34,7 +34,7 @@ from greffe.stages import pretrain as pretrain_stage
 from greffe.stages.finetune_choices import Wishes
 from greffe.stages.labelled import Examples, data_hash, load_examples
 from greffe.stages.taught import teach_first
-from greffe.stages.teaching import learnt_from
+from greffe.stages.teaching import learnt_from, lineage_of
 
 Inputs = str | Path | Sequence[str | Path]
 
@@ -98,7 +98,8 @@ class Run(RunDirectory):
     ) -> Evaluation:
         """Accuracy and more on labelled texts that the run never saw."""
         examples = load_examples(data, options or ReadOptions())
-        if learnt_from(self, [data_hash(examples)]):
+        digest = data_hash(examples)
+        if any(learnt_from(run, [digest]) for run in lineage_of(self)):
             notice("these are the very texts that the run was trained on: expect flattery")
         if self.manifest().kind == "linear":
             texts = (example.text for example in examples)

@@ -144,8 +144,11 @@ def transfer(
 
 
 def check_same_reading(parent: ModelSpec, own: ModelSpec, source: str) -> None:
-    """Choices that no tensor's shape shows: with others, the same tensors mean something else."""
-    names = ("heads", "position", "norm", "activation", "scale_embedding")
+    """The shape, and choices that no shape shows: with others, tensors mean something else."""
+    names = (
+        *("width", "layers", "feed_forward", "heads"),
+        *("position", "norm", "activation", "scale_embedding"),
+    )
     changed = [
         f"model.{name} was {getattr(parent, name)!r}, now {getattr(own, name)!r}"
         for name in names

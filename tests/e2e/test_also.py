@@ -60,11 +60,19 @@ def test_one_command_is_worth_two(
 
 
 def test_tables_of_others_are_known_to_the_run(
-    command: Callable[..., Any], words: list[str | Path], others: list[Path], tmp_path: Path
+    command: Callable[..., Any],
+    words: list[str | Path],
+    others: list[Path],
+    world: Any,
+    tmp_path: Path,
 ) -> None:
     assert command(*words, "--out", tmp_path / "clf").code == 0
-    told = command("evaluate", tmp_path / "clf", "--data", others[1])
-    assert told.code == 0 and "expect flattery" in told.err
+    with quiet():
+        stacked = greffe.stack(world.valid, tmp_path / "stacked", base=tmp_path / "clf")
+        greffe.blend([tmp_path / "clf", stacked], tmp_path / "both")
+    for name in ("clf", "stacked", "both"):
+        told = command("evaluate", tmp_path / name, "--data", others[1])
+        assert told.code == 0 and "expect flattery" in told.err
 
 
 def test_a_finished_run_is_kept_unless_told_otherwise(

@@ -90,6 +90,8 @@ def finetune(
         chosen = chosen.model_copy(update=then)
     spec = chosen.objective
     assert isinstance(spec, Classification)
+    if parent is not None:
+        check_same_reading(parent.recipe().model, chosen.model, parent.name)
     world = World.join()
     threads = set_up_compute(chosen.train.threads)
     train_part, valid_part = load_parts(data, valid, options or ReadOptions(), chosen.seed)
@@ -103,8 +105,8 @@ def finetune(
     with run_folder(out, world, overwrite=overwrite, resume=resume, sources=sources) as folder:
         run = RunDirectory(folder.path)
         if folder.resuming:
-            taught = run.path / TAUGHT
-            check_same_way(run, also=parent is not None and parent.path == taught)
+            taught = (run.path / TAUGHT).resolve()
+            check_same_way(run, also=parent is not None and parent.path.resolve() == taught)
         if folder.resuming and is_finished(run, chosen):
             return run
         tokenizer = choose_tokenizer(model_of, chosen.tokenizer, spec, train_part)
@@ -134,7 +136,6 @@ def finetune(
             before = parent.manifest()
             same_task = before.labels == labels and before.heads == heads and not new_head
             taken = transfer(model, weights, parent.name, keep_heads=same_task)
-            check_same_reading(parent.recipe().model, model.spec, parent.name)
             is_new_head = not same_task
             notice(taken.describe(parent.name, show_tensors))
         else:

@@ -15,7 +15,7 @@ from greffe.progress import notice
 from greffe.run import RunDirectory
 from greffe.stages.companions import open_companions
 from greffe.stages.labelled import Examples, check_classes, data_hash, load_examples
-from greffe.stages.teaching import say_what_teachers_know
+from greffe.stages.teaching import learnt_earlier, say_what_teachers_know
 from greffe.training.compute import set_up_compute
 
 
@@ -48,7 +48,8 @@ def stack(
             "cross-validated accuracy flatters"
         )
     beside = open_companions(also, labels, options, known=examples)
-    hashes = {"train": data_hash(examples), **beside.hashes}
+    earlier = {} if parent is None else learnt_earlier(parent)
+    hashes = {"train": data_hash(examples), **beside.hashes, **earlier}
     # Opened before the folder is: a damaged teacher must not cost the run that is replaced.
     asked = [open_teacher(teacher) for teacher in teachers]
     say_what_teachers_know(teachers, [hashes["train"]])

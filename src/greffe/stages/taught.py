@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,8 +24,10 @@ from greffe.seeding import rng
 from greffe.stages.companions import OpenCompanions, open_companions
 from greffe.stages.finetune import finetune
 from greffe.stages.finetune_choices import finetune_recipe
-from greffe.stages.folders import check_same_data, check_same_way, run_folder
-from greffe.stages.labelled import Examples, check_labels, load_parts
+from greffe.stages.folders import check_same_data, check_same_recipe, check_same_way, run_folder
+from greffe.stages.labelled import Examples, check_labels, data_hash, load_parts
+from greffe.stages.teaching import learnt_earlier
+from greffe.weights import check_same_reading
 from greffe.world import World
 
 TEACH, GRAFT = "teach", "graft"
@@ -36,10 +38,14 @@ each complaint teach little and take most of the time."""
 WATCHED_SHARE, MOST_WATCHED = 0.02, 1000
 """What is held out of the texts of others: watched, and never chosen by."""
 SHARED = {
-    "objective": ("pooler", "direction", "dropout", "lowercase", "ngrams"),
+    "objective": ("pooler", "direction", "dropout", "lowercase"),
     "train": ("threads", "compile", "checkpoint_every"),
 }
 """What the grafting's recipe says for the teaching too: the head's shape, and the machine."""
+
+
+SHAPE = ("model.", "objective.ngrams", "classification.ngrams")
+"""Beginnings of changes that concern both; n-grams that nobody asked for may be a parent's."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,8 @@ def teach_first(
     grafting = finetune_recipe(
         model_of, recipe or GRAFT, budget, seed, changes, members=members, ngrams=ngrams
     )
+    if parent is not None:
+        check_same_reading(parent.recipe().model, grafting.model, parent.name)
     reading = options or ReadOptions()
     train_part, valid_part = load_parts(data, valid, reading, grafting.seed)
     labels = check_labels(train_part, valid_part)
@@ -99,7 +107,8 @@ def teach_first(
         taught = RunDirectory(folder.path / TAUGHT)
         if folder.resuming:
             check_same_way(RunDirectory(folder.path), also=True)
-            _check_same_teaching(taught, parent, others)
+            hashes = {"train": data_hash(lessons), "valid": data_hash(watched), **others.hashes}
+            _check_same_teaching(taught, parent, hashes, grafting.seed)
         count = len(lessons) + len(watched)
         taken = f"{count:,} texts"
         if count < others.texts:
@@ -112,7 +121,8 @@ def teach_first(
             like=like,
             recipe=TEACH,
             valid=watched,
-            seed=seed,
+            seed=grafting.seed,
+            ngrams=ngrams,
             changes=_shared_changes(grafting, changes),
             drawn_from=others.hashes,
             afterwards=load_recipe(GRAFT),
@@ -146,15 +156,15 @@ def _lessons(others: OpenCompanions, seed: int) -> tuple[list[Example], list[Exa
 
 
 def _check_same_teaching(
-    taught: RunDirectory, parent: RunDirectory | None, others: OpenCompanions
+    taught: RunDirectory, parent: RunDirectory | None, hashes: Mapping[str, str], seed: int
 ) -> None:
-    """A teaching goes on with its own base and tables, also if it is not trained any more."""
+    """A teaching goes on with its own seed, base and texts, also if it is not trained any more."""
     if not (taught.path / RUN_FILE).exists():
         return
-    before = taught.manifest().lineage
-    rest = {name: digest for name, digest in before.data.items() if not name.startswith("also ")}
-    check_same_data(taught, {**rest, **others.hashes})
-    weights = None if parent is None else run_weights(parent)[1]
+    check_same_recipe(taught, taught.recipe().model_copy(update={"seed": seed}))
+    earlier = {} if parent is None else learnt_earlier(parent)
+    check_same_data(taught, {**hashes, **earlier})
+    before, weights = taught.manifest().lineage, None if parent is None else run_weights(parent)[1]
     if before.parent_weights != weights:
         raise MismatchError(
             f"{taught.path} was begun with another base and cannot be resumed with this one.",
@@ -167,7 +177,7 @@ def _check_same_teaching(
 def _shared_changes(grafting: Recipe, changes: Sequence[str]) -> list[str]:
     """Changes of the recipe `teach`, after which the grafting can take over all that was taught."""
     tree = grafting.model_dump(mode="json")
-    shape = [change for change in changes if change.strip().startswith("model.")]
+    shape = [change for change in changes if change.strip().startswith(SHAPE)]
     return shape + [
         f"{section}.{key}={json.dumps(tree[section][key])}"
         for section, keys in SHARED.items()

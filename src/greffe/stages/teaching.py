@@ -35,7 +35,7 @@ class Teachers:
 def say_what_teachers_know(teachers: Sequence[RunDirectory], training: Collection[str]) -> None:
     """A notice for each teacher that learnt from tables with these hashes."""
     for teacher in teachers:
-        if any(learnt_from(run, training) for run in _lineage(teacher)):
+        if any(learnt_from(run, training) for run in lineage_of(teacher)):
             notice(
                 f"{teacher.name} learnt from these very training texts: the cross-validated "
                 "accuracy flatters, and the model will trust it too much"
@@ -45,7 +45,7 @@ def say_what_teachers_know(teachers: Sequence[RunDirectory], training: Collectio
 def learnt_earlier(parent: RunDirectory) -> dict[str, str]:
     """Hashes of what a parent's classes were learnt from: whoever grows from it has seen it too."""
     manifest = parent.manifest()
-    if manifest.kind != "classifier":
+    if manifest.kind == "language-model":
         return {}
     return {f"earlier {name}": digest for name, digest in manifest.lineage.data.items()}
 
@@ -59,7 +59,7 @@ def learnt_from(run: RunDirectory, hashes: Collection[str]) -> bool:
 def refuse_who_knows(runs: Sequence[RunDirectory], test: Collection[str]) -> None:
     """An error if a run learnt from, or was chosen on, a table with one of these hashes."""
     for run in runs:
-        for one in _lineage(run):
+        for one in lineage_of(run):
             known = [name for name, digest in one.manifest().lineage.data.items() if digest in test]
             if known:
                 raise MismatchError(
@@ -72,8 +72,8 @@ def refuse_who_knows(runs: Sequence[RunDirectory], test: Collection[str]) -> Non
                 )
 
 
-def _lineage(teacher: RunDirectory) -> Iterator[RunDirectory]:
-    """A teacher, its own teachers, and theirs."""
+def lineage_of(teacher: RunDirectory) -> Iterator[RunDirectory]:
+    """A run, the teachers that it carries, and theirs."""
     yield teacher
     for inner in teachers_of(teacher):
-        yield from _lineage(inner)
+        yield from lineage_of(inner)

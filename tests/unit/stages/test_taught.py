@@ -177,8 +177,11 @@ def test_it_goes_on_with_its_own_tables_base_and_seed(
         teach([reviews(90, 7)], resume=True)
     with pytest.raises(MismatchError, match="another base"):
         teach(parent=None, like=fresh_run("shape"), resume=True)
-    with pytest.raises(RecipeError, match="seed was 0, now 3"):
-        teach(seed=3, resume=True)
+    for seeded in ({"seed": 3}, {"changes": ["seed=3"]}):
+        with pytest.raises(RecipeError, match="seed was 0, now 3"):
+            teach(**seeded, resume=True)
+    with pytest.raises(MismatchError, match="other data"):  # texts that were taught, held out now
+        teach(valid=reviews(90, 2)[:6], resume=True)
     assert teach(resume=True).run.manifest() == before
 
 
@@ -212,6 +215,7 @@ def test_a_folder_goes_on_with_or_without_others_as_it_began(
         ({"also": [table(positif=9)]}, DataError, "lack a class"),
         ({"also": [table(positif=1, négatif=1)]}, DataError, "too few"),
         ({"parent": None}, RecipeError, "shape"),
+        ({"changes": ["model.layers=2"]}, MismatchError, "another architecture"),
     ],
 )
 def test_a_mistake_costs_no_run(
