@@ -172,7 +172,7 @@ def test_weights_of_another_architecture(command, world, tmp_path):
         *("pretrain", world.corpus, "--from", world.base, "--out", tmp_path / "r"),
         *("--set", "model.feed_forward=64", "--budget", "2steps"),
     )
-    refuse(outcome, "feed_forward", "shape", code=3)
+    refuse(outcome, "another architecture", "model.feed_forward was 96, now 64", code=3)
 
 
 def test_what_is_no_run(command, world, tmp_path):
