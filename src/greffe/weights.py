@@ -143,7 +143,7 @@ def transfer(
     )
 
 
-def check_same_reading(parent: ModelSpec, own: ModelSpec, source: str) -> None:
+def check_same_architecture(parent: ModelSpec, own: ModelSpec, source: str) -> None:
     """The shape, and choices that no shape shows: with others, tensors mean something else."""
     names = (
         *("width", "layers", "feed_forward", "heads"),

@@ -19,7 +19,7 @@ from greffe.errors import CorruptError, MismatchError
 from greffe.model.model import Model, build_model
 from greffe.weights import (
     base_hash,
-    check_same_reading,
+    check_same_architecture,
     load_exact,
     load_tensors,
     save_tensors,
@@ -197,10 +197,10 @@ def test_another_vocabulary_is_refused() -> None:
 
 
 def test_choices_without_a_shape_are_compared_by_name() -> None:
-    check_same_reading(SHAPE, SHAPE.model_copy(update={"dropout": 0.5, "context": 99}), "p")
+    check_same_architecture(SHAPE, SHAPE.model_copy(update={"dropout": 0.5, "context": 99}), "p")
     for changes in ({"heads": 4}, {"position": Alibi()}, {"activation": "relu"}):
         with pytest.raises(MismatchError, match="another architecture") as caught:
-            check_same_reading(SHAPE, SHAPE.model_copy(update=changes), "runs/base")
+            check_same_architecture(SHAPE, SHAPE.model_copy(update=changes), "runs/base")
         assert f"model.{next(iter(changes))} was" in str(caught.value)
 
 

@@ -46,7 +46,7 @@ from greffe.stages.labelled import Examples, check_labels, data_hash, encode_row
 from greffe.stages.members import called, drop_members, fit_members, member_seed
 from greffe.stages.teaching import learnt_earlier
 from greffe.training.compute import set_up_compute
-from greffe.weights import base_hash, check_same_reading, head_hash, transfer
+from greffe.weights import base_hash, check_same_architecture, head_hash, transfer
 from greffe.world import World
 
 
@@ -91,7 +91,7 @@ def finetune(
     spec = chosen.objective
     assert isinstance(spec, Classification)
     if parent is not None:
-        check_same_reading(parent.recipe().model, chosen.model, parent.name)
+        check_same_architecture(parent.recipe().model, chosen.model, parent.name)
     world = World.join()
     threads = set_up_compute(chosen.train.threads)
     train_part, valid_part = load_parts(data, valid, options or ReadOptions(), chosen.seed)

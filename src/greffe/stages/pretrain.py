@@ -35,7 +35,7 @@ from greffe.stages.replant import replant
 from greffe.stages.rows import RowSource, look_at_rows, rows_a_look
 from greffe.stages.warm_start import warm_start
 from greffe.training.compute import set_up_compute
-from greffe.weights import base_hash, check_same_reading, transfer
+from greffe.weights import base_hash, check_same_architecture, transfer
 from greffe.world import World
 
 HELD_OUT = 0.01
@@ -88,7 +88,7 @@ def pretrain(
     known = None
     if parent is not None:  # whatever does not fit is said before the work begins
         known = load_tokenizer(parent)
-        check_same_reading(parent.recipe().model, chosen.model, parent.name)
+        check_same_architecture(parent.recipe().model, chosen.model, parent.name)
     threads = set_up_compute(chosen.train.threads)
     sources = [*inputs, *([parent.path] if parent else [])]
     with run_folder(out, world, overwrite=overwrite, resume=resume, sources=sources) as folder:

@@ -1,6 +1,7 @@
 """Labels of others before one's own: a fine-tuning inside the folder of the one that follows.
 
-What comes of it is a run of its own, `taught/`, onto which more than one task can be grafted.
+What comes of it is a run of its own, `taught/`, onto which other texts with the same labels can be
+grafted.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from greffe.stages.finetune_choices import finetune_recipe
 from greffe.stages.folders import check_same_data, check_same_recipe, check_same_way, run_folder
 from greffe.stages.labelled import Examples, check_labels, data_hash, load_parts
 from greffe.stages.teaching import learnt_earlier
-from greffe.weights import check_same_reading
+from greffe.weights import check_same_architecture
 from greffe.world import World
 
 TEACH, GRAFT = "teach", "graft"
@@ -42,8 +43,6 @@ SHARED = {
     "train": ("threads", "compile", "checkpoint_every"),
 }
 """What the grafting's recipe says for the teaching too: the head's shape, and the machine."""
-
-
 SHAPE = ("model.", "objective.ngrams", "classification.ngrams")
 """Beginnings of changes that concern both; n-grams that nobody asked for may be a parent's."""
 
@@ -93,7 +92,7 @@ def teach_first(
         model_of, recipe or GRAFT, budget, seed, changes, members=members, ngrams=ngrams
     )
     if parent is not None:
-        check_same_reading(parent.recipe().model, grafting.model, parent.name)
+        check_same_architecture(parent.recipe().model, grafting.model, parent.name)
     reading = options or ReadOptions()
     train_part, valid_part = load_parts(data, valid, reading, grafting.seed)
     labels = check_labels(train_part, valid_part)

@@ -72,8 +72,8 @@ def refuse_who_knows(runs: Sequence[RunDirectory], test: Collection[str]) -> Non
                 )
 
 
-def lineage_of(teacher: RunDirectory) -> Iterator[RunDirectory]:
+def lineage_of(run: RunDirectory) -> Iterator[RunDirectory]:
     """A run, the teachers that it carries, and theirs."""
-    yield teacher
-    for inner in teachers_of(teacher):
+    yield run
+    for inner in teachers_of(run):
         yield from lineage_of(inner)
