@@ -193,12 +193,8 @@ class Classification(Spec):
     """Read all texts in small letters: what is praised in capitals is praised all the same."""
     token_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of a text's tokens hidden behind <mask> while training, others in each epoch."""
-    head_start: Literal["random", "probe"] = "random"
-    """How a new head begins: at random, or as a linear classifier of the untouched base (probe)."""
     long: LongTexts = "cut"
     """What training reads of texts beyond the context: their beginning (cut), or all in windows."""
-    ngrams: int = Field(0, ge=0)
-    """Rows for pairs of tokens in a table of the head's, a second opinion (262144); 0: none."""
 
 
 ObjectiveSpec = Annotated[
@@ -226,7 +222,7 @@ class TrainSpec(Spec):
     final_lr: float = Field(0.0, ge=0, le=1)
     """Where cosine and linear end, as a share of lr."""
     weight_decay: float = Field(0.01, ge=0)
-    """AdamW's decay of matrices; biases, norms, embeddings and n-grams are spared."""
+    """AdamW's decay of matrices; biases, norms and embeddings are spared."""
     betas: tuple[Momentum, Momentum] = (0.9, 0.98)
     """AdamW's averaging."""
     epsilon: float = Field(1e-8, gt=0)
@@ -253,8 +249,6 @@ class TrainSpec(Spec):
     """Learning rate of each layer as a share of the one above it (discriminative rates)."""
     embedding_rate: float = Field(1.0, gt=0)
     """Learning rate of the embedding as a multiple of what its layer would have."""
-    ngram_rate: float = Field(200.0, gt=0)
-    """Learning rate of the head's table of n-grams as a multiple of lr."""
     nonfinite_limit: int = Field(10, ge=1)
     """So many steps with a non-finite loss in a row end the run."""
     threads: int = Field(0, ge=0)
@@ -359,7 +353,6 @@ class ClassificationHead(Spec):
     classes: int = Field(ge=2)
     pooler: Pooler = "mean"
     dropout: float = Field(0.0, ge=0, lt=1)
-    ngrams: int = Field(0, ge=0)
 
 
 HeadSpec = Annotated[

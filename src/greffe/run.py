@@ -60,7 +60,7 @@ class Lineage(Spec):
     initial_base: str
     """Hash of the base before the first step; empty for TF-IDF alone, which has none."""
     initial_head: str | None = None
-    """Hash of the heads as they were built or taken over, before a probe fits a new one."""
+    """Hash of the heads as they were built or taken over, before the first step."""
     tokenizer: str
     """Fingerprint; empty for TF-IDF alone."""
     data: dict[str, str]

@@ -104,7 +104,7 @@ def fine_tuned(world, out: Path, changes: list[str], *, members: int | None = No
         ["objective.dropout=0.2", "train.layer_decay=0.7"],
         ["train.gradual_unfreezing=true", "train.patience=2"],
         ["train.freeze=2", "train.accumulation=2"],
-        ["objective.ngrams=512", "objective.head_start=probe", "train.members=2"],
+        ["objective.token_dropout=0.1", "train.members=2"],
     ],
 )
 def test_fine_tuning_stopped(world, tmp_path, monkeypatch, changes):

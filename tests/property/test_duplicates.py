@@ -41,8 +41,8 @@ def test_equal_texts_are_in_one_group_and_numbers_count_by_first_appearance(text
     plain = [normalise(text) for text in texts]
     for first in range(len(texts)):
         for second in range(len(texts)):
-            assert found.is_exact(first, second) == (plain[first] == plain[second])
-            if found.is_exact(first, second):
+            assert (found.exact[first] == found.exact[second]) == (plain[first] == plain[second])
+            if found.exact[first] == found.exact[second]:
                 assert found.groups[first] == found.groups[second]
 
 

@@ -142,13 +142,6 @@ def finetune(
     budget: o.Budget = None,
     seed: o.Seed = None,
     members: o.Members = None,
-    ngrams: Annotated[
-        bool,
-        typer.Option(
-            "--ngrams",
-            help="A second opinion in the head, from single tokens and pairs as TF-IDF has.",
-        ),
-    ] = False,
     changes: o.Set = None,
     encoding: o.Encoding = "utf-8",
     text_column: o.TextColumn = None,
@@ -181,7 +174,6 @@ def finetune(
         budget=budget,
         seed=seed,
         members=members,
-        ngrams=ngrams,
         changes=changes or [],
         options=o.read_options(
             encoding=encoding, text_column=text_column, label_column=label_column

@@ -40,14 +40,6 @@ class Duplicates:
     groups: list[int]
     """Equal or near, directly or by way of others. Whatever is one in `exact` is one here."""
 
-    def is_exact(self, first: int, second: int) -> bool:
-        """Whether two texts are equal once normalised."""
-        return self.exact[first] == self.exact[second]
-
-    def is_near(self, first: int, second: int) -> bool:
-        """Whether two texts belong together without being equal."""
-        return self.groups[first] == self.groups[second] and not self.is_exact(first, second)
-
 
 def duplicate_groups(texts: Sequence[str]) -> list[int]:
     """A group number a text, counted by first appearance; duplicates and near ones share theirs."""

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from greffe import config
 from greffe.model.layers import NORM_EPSILON
-from greffe.model.ngrams import NgramTable
 
 
 class VocabularyHead(nn.Module):
@@ -79,30 +78,18 @@ class NextSentence(nn.Module):
 
 
 class Classification(nn.Module):
-    """Class scores from one pooled vector a row; on demand the mean of these and of a table's."""
+    """Class scores from one pooled vector a row."""
 
-    ngrams: NgramTable | None
-
-    def __init__(self, width: int, vocab: int, spec: config.ClassificationHead) -> None:
+    def __init__(self, width: int, spec: config.ClassificationHead) -> None:
         super().__init__()
         self.pooler = spec.pooler
         self.dropout = nn.Dropout(spec.dropout)
         self.score = nn.Linear(pooled_width(width, spec.pooler), spec.classes)
-        self.ngrams = NgramTable(vocab, spec.ngrams, spec.classes) if spec.ngrams else None
 
-    def forward(
-        self, hidden: Tensor, lengths: Tensor | None = None, ids: Tensor | None = None
-    ) -> Tensor:
-        """[B, T, width], real tokens a row [B], the ids [B, T] for the table → [B, classes]."""
-        return self.opinions(hidden, lengths, ids).mean(dim=0)
-
-    def opinions(self, hidden: Tensor, lengths: Tensor | None, ids: Tensor | None) -> Tensor:
-        """What the layer says and what the table says, if there is one: [1 or 2, B, classes]."""
+    def forward(self, hidden: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """[B, T, width] and real tokens a row [B] → [B, classes]."""
         result: Tensor = self.score(self.dropout(pool(hidden, lengths, self.pooler)))
-        if self.ngrams is None:
-            return result[None]
-        assert ids is not None
-        return torch.stack((result, self.ngrams(ids, lengths).sum(dim=1)))
+        return result
 
 
 Head = VocabularyHead | NextSentence | Classification
@@ -118,7 +105,7 @@ def build_head(spec: config.HeadSpec, width: int, vocab: int) -> Head:
         case config.NextSentenceHead():
             return NextSentence(width)
         case config.ClassificationHead():
-            return Classification(width, vocab, spec)
+            return Classification(width, spec)
         case _:
             assert_never(spec)
 

@@ -15,7 +15,6 @@ from greffe.config import HeadSpec, ModelSpec
 from greffe.model.attention import Cache
 from greffe.model.base import Base
 from greffe.model.heads import Classification, NextSentence, VocabularyHead, build_head
-from greffe.model.ngrams import NgramTable
 from greffe.seeding import derive
 
 INIT_STD = 0.02
@@ -41,17 +40,8 @@ class Model(nn.Module):
         assert isinstance(head, VocabularyHead)
         return head
 
-    def scores(
-        self,
-        hidden: Tensor,
-        kind: str,
-        lengths: Tensor | None = None,
-        ids: Tensor | None = None,
-    ) -> Tensor:
-        """What one head makes of hidden states [B, T, width]: [B, T, vocab] or [B, classes].
-
-        The ids [B, T] are for a classifier that has a table of n-grams.
-        """
+    def scores(self, hidden: Tensor, kind: str, lengths: Tensor | None = None) -> Tensor:
+        """What one head makes of hidden states [B, T, width]: [B, T, vocab] or [B, classes]."""
         head = self.heads[kind]
         match head:
             case VocabularyHead():
@@ -59,7 +49,7 @@ class Model(nn.Module):
             case NextSentence():
                 result = head(hidden)
             case Classification():
-                result = head(hidden, lengths, ids)
+                result = head(hidden, lengths)
             case _:
                 raise AssertionError(f"no head of type {type(head).__name__} can be called")
         return result
@@ -84,7 +74,7 @@ class Model(nn.Module):
             positions=positions,
             cache=cache,
         )
-        return self.scores(hidden, kind, lengths, ids)
+        return self.scores(hidden, kind, lengths)
 
 
 def empty_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Model:
@@ -116,7 +106,7 @@ def _initialise(
     spec: ModelSpec,
     generator: torch.Generator,
 ) -> None:
-    if name == "bias" or isinstance(module, NgramTable):
+    if name == "bias":
         parameter.zero_()
     elif isinstance(module, nn.LayerNorm):
         parameter.fill_(1.0)

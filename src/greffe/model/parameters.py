@@ -162,11 +162,7 @@ def _head(spec: HeadSpec, width: int, vocab: int) -> tuple[str, int]:
         case config.ClassificationHead():
             pooled = pooled_width(width, spec.pooler)
             closed = spec.classes * pooled + spec.classes
-            formula = f"{spec.classes} × {pooled} + {spec.classes}"
-            if not spec.ngrams:
-                return formula, closed
-            formula += f" + ({vocab:,} + {spec.ngrams:,}) × {spec.classes}"
-            return formula, closed + (vocab + spec.ngrams) * spec.classes
+            return f"{spec.classes} × {pooled} + {spec.classes}", closed
         case _:
             assert_never(spec)
 

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from greffe.config import Classification
 from greffe.data.batches import Batch, pad_rows
-from greffe.model.heads import Classification as ClassificationHead
 from greffe.model.model import Model
 from greffe.objectives.objective import Objective, read
 
@@ -50,16 +49,13 @@ class ClassificationObjective(Objective):
 
     def loss(self, model: Model, batch: Batch) -> dict[str, Tensor]:
         assert batch.targets is not None
-        head = model.heads["classification"]
-        assert isinstance(head, ClassificationHead)
         hidden = read(model, batch, causal=self.causal)
-        # Layer and table learn apart, each as if alone: two opinions are better than one shared.
-        opinions = head.opinions(hidden, batch.lengths, batch.ids)  # [1 or 2, B, classes]
-        losses = F.cross_entropy(
-            opinions.flatten(0, 1),
-            batch.targets.repeat(len(opinions)),
-            weight=self.class_weights,
-            label_smoothing=self.spec.label_smoothing,
-            reduction="sum",
-        )
-        return {"classification": losses / len(opinions)}
+        return {
+            "classification": F.cross_entropy(
+                model.scores(hidden, "classification", batch.lengths),
+                batch.targets,
+                weight=self.class_weights,
+                label_smoothing=self.spec.label_smoothing,
+                reduction="sum",
+            )
+        }

@@ -35,7 +35,7 @@ from greffe.report.study_sections import arm_kinds
 from greffe.report.tables import scrolling_html
 from greffe.report.verdict import arm_name
 from greffe.report.words import Words
-from greffe.study.document import Reading, StudyDocument
+from greffe.study.document import StudyDocument
 
 
 def disagreements_section(document: StudyDocument, words: Words) -> Section | None:
@@ -65,10 +65,6 @@ def disagreements_section(document: StudyDocument, words: Words) -> Section | No
     table = disagreements_table(document, words)
     partial = Partial("disagreements.html.j2", {"texts": texts}, table)
     return section("disagreements", words, [partial])
-
-
-def _marked(reading: Reading, words: Words) -> str:
-    return marked_text(reading.words, words=chart_words(words)) if reading.words else ""
 
 
 def proof_section(document: StudyDocument, words: Words) -> Section:

@@ -16,8 +16,6 @@ from typing import Any
 from greffe.report import numbers
 from greffe.report.numbers import NARROW, NO_BREAK, Language
 
-LANGUAGES: tuple[Language, ...] = ("en", "fr")
-
 
 @dataclass(frozen=True)
 class Words:

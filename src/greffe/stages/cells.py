@@ -42,7 +42,7 @@ from greffe.study.plan import PRETRAINED, SCRATCH, ArmPlan, Cell
 FORMAT = 2
 ONE_MEMBER = "train.members=1"
 """A cell is one fine-tuning: for the same minutes, more seeds say more than averages."""
-FROZEN = ("train.freeze=base", "train.lr=0.01", "train.ngram_rate=10")
+FROZEN = ("train.freeze=base", "train.lr=0.01")
 """A head alone is a small convex problem: it takes a rate that would ruin a base."""
 DIGITS = 7  # of a probability: more would only fill the disk
 
@@ -253,10 +253,7 @@ def check_transfer(cell: Cell, result: CellResult, base: str) -> None:
 
 
 def check_pairing(results: Mapping[Cell, CellResult]) -> None:
-    """With one seed, the base and the same from scratch begin with the same head, to the bit.
-
-    A probe may then fit it to each base (head_start).
-    """
+    """With one seed, the base and the same from scratch begin with the same head, to the bit."""
     heads: dict[tuple[int, int], set[str | None]] = {}
     for cell, result in results.items():
         if cell.arm.name in (PRETRAINED, SCRATCH):

@@ -31,7 +31,6 @@ from greffe.stages.finetune_choices import (
     choose_tokenizer,
     directions_of,
     finetune_recipe,
-    with_ngrams_of,
 )
 from greffe.stages.fit import Looked, finish, fit
 from greffe.stages.folders import (
@@ -41,7 +40,6 @@ from greffe.stages.folders import (
     is_finished,
     run_folder,
 )
-from greffe.stages.head_start import start_head
 from greffe.stages.labelled import Examples, check_labels, data_hash, encode_rows, load_parts
 from greffe.stages.members import called, drop_members, fit_members, member_seed
 from greffe.stages.teaching import learnt_earlier
@@ -61,7 +59,6 @@ def finetune(
     budget: str | None = None,
     seed: int | None = None,
     members: int | None = None,
-    ngrams: bool = False,
     changes: Sequence[str] = (),
     options: ReadOptions | None = None,
     drawn_from: Mapping[str, str] | None = None,
@@ -82,9 +79,7 @@ def finetune(
             "There is nothing to fine-tune.",
             expected="--from RUN, or --scratch with --like RUN or --recipe NAME",
         )
-    chosen = finetune_recipe(
-        model_of, recipe, budget, seed, changes, members=members, ngrams=ngrams
-    )
+    chosen = finetune_recipe(model_of, recipe, budget, seed, changes, members=members)
     if afterwards is not None:
         then = {"finetune": afterwards.finetune, "classification": afterwards.classification}
         chosen = chosen.model_copy(update=then)
@@ -97,8 +92,6 @@ def finetune(
     train_part, valid_part = load_parts(data, valid, options or ReadOptions(), chosen.seed)
     labels = check_labels(train_part, valid_part)
     truth = label_indices(labels, [example.label for example in train_part])
-    if parent is not None and not new_head:
-        chosen, spec = with_ngrams_of(parent, labels, chosen, spec, asked_for=ngrams)
 
     given = [part for part in (data, valid) if isinstance(part, str | Path)]
     sources = [*given, *([model_of.path] if model_of else [])]
@@ -126,17 +119,15 @@ def finetune(
             classes=len(labels),
             pooler=choose_pooler(spec, direction),
             dropout=spec.dropout,
-            ngrams=spec.ngrams,
         )
         heads: dict[str, HeadSpec] = {"classification": head}
         model = build_model(chosen.model, tokenizer.size, heads, chosen.seed)
-        parent_hash, is_new_head = None, True
+        parent_hash = None
         if parent is not None:
             weights, parent_hash = run_weights(parent)
             before = parent.manifest()
             same_task = before.labels == labels and before.heads == heads and not new_head
             taken = transfer(model, weights, parent.name, keep_heads=same_task)
-            is_new_head = not same_task
             notice(taken.describe(parent.name, show_tensors))
         else:
             notice("from scratch: every weight is new")
@@ -172,16 +163,6 @@ def finetune(
             )
         world.barrier()
 
-        if is_new_head:
-            start_head(
-                model,
-                rows,
-                tokenizer,
-                spec,
-                causal=direction == "causal",
-                seed=chosen.seed,
-                world=world,
-            )
         masker = build_masker(spec.token_dropout, tokenizer)
         held_out = HeldOut(model, tokenizer, labels, valid_part, causal=direction == "causal")
         notice(

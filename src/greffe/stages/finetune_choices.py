@@ -9,7 +9,6 @@ from typing import TypedDict
 from greffe.checkpoint import load_tokenizer
 from greffe.config import (
     Classification,
-    ClassificationHead,
     Direction,
     MaskingSpec,
     Pooler,
@@ -27,9 +26,6 @@ from greffe.progress import notice
 from greffe.recipe_files import load_recipe
 from greffe.run import RunDirectory
 
-NGRAM_PAIRS = 2**18
-"""Rows for pairs of tokens, where the user asks for n-grams without a number."""
-
 
 class Wishes(TypedDict):
     """What a user says of a fine-tuning, apart from its texts, its weights and its folder."""
@@ -38,7 +34,6 @@ class Wishes(TypedDict):
     budget: str | None
     seed: int | None
     members: int | None
-    ngrams: bool
     changes: Sequence[str]
     options: ReadOptions | None
     show_tensors: bool
@@ -52,7 +47,6 @@ def finetune_recipe(
     changes: Sequence[str],
     *,
     members: int | None = None,
-    ngrams: bool = False,
 ) -> Recipe:
     """The base's recipe with [finetune] as [train] and [classification] as [objective]."""
     given = None
@@ -72,8 +66,6 @@ def finetune_recipe(
     flags = [f"train.budget={budget!r}"] if budget is not None else []
     flags += [f"seed={seed}"] if seed is not None else []
     flags += [f"train.members={members}"] if members is not None else []
-    if ngrams and not teaching.classification.ngrams:
-        flags.append(f"objective.ngrams={NGRAM_PAIRS}")
     # In a fine-tuning, [finetune] and [classification] are the run's [train] and [objective].
     meant = [
         change.replace("finetune.", "train.", 1)
@@ -96,28 +88,6 @@ def finetune_recipe(
             hint="greffe pretrain --from RUN goes on with another language objective",
         )
     return changed
-
-
-def with_ngrams_of(
-    parent: RunDirectory,
-    labels: Sequence[str],
-    recipe: Recipe,
-    spec: Classification,
-    *,
-    asked_for: bool,
-) -> tuple[Recipe, Classification]:
-    """The recipe with the parent's table of n-grams, if it has one for the very same labels.
-
-    A number of rows that the recipe gives stands; one that is only `asked_for` is the parent's.
-    """
-    before = parent.manifest()
-    head = before.heads.get("classification")
-    if before.labels != labels or not isinstance(head, ClassificationHead) or not head.ngrams:
-        return recipe, spec
-    if spec.ngrams and not asked_for:
-        return recipe, spec
-    kept = spec.model_copy(update={"ngrams": head.ngrams})
-    return recipe.model_copy(update={"objective": kept}), kept
 
 
 def choose_tokenizer(

@@ -43,8 +43,8 @@ SHARED = {
     "train": ("threads", "compile", "checkpoint_every"),
 }
 """What the grafting's recipe says for the teaching too: the head's shape, and the machine."""
-SHAPE = ("model.", "objective.ngrams", "classification.ngrams")
-"""Beginnings of changes that concern both; n-grams that nobody asked for may be a parent's."""
+SHAPE = "model."
+"""Beginning of changes that concern both."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,6 @@ def teach_first(
     budget: str | None = None,
     seed: int | None = None,
     members: int | None = None,
-    ngrams: bool = False,
     changes: Sequence[str] = (),
     options: ReadOptions | None = None,
     new_head: bool = False,
@@ -88,9 +87,7 @@ def teach_first(
             expected="--also with --from RUN, or with --scratch --like RUN",
             found="--also with --scratch alone",
         )
-    grafting = finetune_recipe(
-        model_of, recipe or GRAFT, budget, seed, changes, members=members, ngrams=ngrams
-    )
+    grafting = finetune_recipe(model_of, recipe or GRAFT, budget, seed, changes, members=members)
     if parent is not None:
         check_same_architecture(parent.recipe().model, grafting.model, parent.name)
     reading = options or ReadOptions()
@@ -121,7 +118,6 @@ def teach_first(
             recipe=TEACH,
             valid=watched,
             seed=grafting.seed,
-            ngrams=ngrams,
             changes=_shared_changes(grafting, changes),
             drawn_from=others.hashes,
             afterwards=load_recipe(GRAFT),

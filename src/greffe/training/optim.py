@@ -10,7 +10,6 @@ from torch import nn
 from greffe.config import TrainSpec
 
 _BLOCK = re.compile(r"base\.blocks\.(\d+)\.")
-_NGRAMS = "heads.classification.ngrams."
 
 
 def level_of(name: str, layers: int) -> int:
@@ -23,34 +22,26 @@ def level_of(name: str, layers: int) -> int:
 
 
 def is_decayed(name: str, parameter: nn.Parameter) -> bool:
-    """Matrices decay; biases, norms, embeddings, learned positions and n-grams do not."""
-    is_table = name.startswith(("base.embedding", "base.position", _NGRAMS))
+    """Matrices decay; biases, norms, embeddings and learned positions do not."""
+    is_table = name.startswith(("base.embedding", "base.position"))
     return parameter.ndim >= 2 and not is_table
 
 
-def rate_of(name: str, spec: TrainSpec, layers: int) -> float:
-    """What a tensor's share of the learning rate is."""
-    if name.startswith(_NGRAMS):
-        return spec.ngram_rate
-    level = level_of(name, layers)
-    return spec.layer_decay ** (layers + 1 - level) * (spec.embedding_rate if level == 0 else 1.0)
-
-
 def build_optimizer(model: nn.Module, spec: TrainSpec, layers: int) -> torch.optim.AdamW:
-    """A group for each (height, decayed or not, rate); its `scale` multiplies the schedule."""
-    groups: dict[tuple[int, bool, float], list[nn.Parameter]] = {}
+    """One group for each (height, decayed or not); a group's `scale` multiplies the schedule."""
+    groups: dict[tuple[int, bool], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
-        rate = rate_of(name, spec, layers)
-        key = (level_of(name, layers), is_decayed(name, parameter), rate)
+        key = (level_of(name, layers), is_decayed(name, parameter))
         groups.setdefault(key, []).append(parameter)
     return torch.optim.AdamW(
         [
             {
                 "params": parameters,
-                "scale": rate,
+                "scale": spec.layer_decay ** (layers + 1 - level)
+                * (spec.embedding_rate if level == 0 else 1.0),
                 "weight_decay": spec.weight_decay if decayed else 0.0,
             }
-            for (_, decayed, rate), parameters in sorted(groups.items(), key=lambda item: item[0])
+            for (level, decayed), parameters in sorted(groups.items(), key=lambda item: item[0])
         ],
         lr=spec.lr,
         betas=spec.betas,

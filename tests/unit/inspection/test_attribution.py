@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
@@ -9,15 +9,12 @@ import torch
 from greffe.config import NoPosition
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError, MismatchError
-from greffe.inspection.attribution import Method, word_weights
+from greffe.inspection.attribution import word_weights
 from greffe.inspection.word_places import place_words
 from greffe.model.model import Model, build_model
-from greffe.model.ngrams import NgramTable
 
 LABELS = ["bad", "good"]
 TEXT = "Ce livre est vraiment magnifique mais trop court."
-METHODS = get_args(Method)
-methods = pytest.mark.parametrize("method", METHODS)
 
 
 def log_odds(
@@ -40,22 +37,18 @@ def values(found: list[tuple[str, float]]) -> list[float]:
     return [weight for _, weight in found]
 
 
-@methods
 def test_the_whole_text_comes_back_with_its_strongest_word_at_one(
-    make_model: Any, tiny_tokenizer: Tokenizer, method: Method
+    make_model: Any, tiny_tokenizer: Tokenizer
 ) -> None:
     model = make_model("classification")
-    found = word_weights(model, tiny_tokenizer, LABELS, TEXT, causal=False, method=method)
+    found = word_weights(model, tiny_tokenizer, LABELS, TEXT, causal=False)
     assert "".join(word for word, _ in found) == TEXT
     assert [word for word, _ in found] == place_words(tiny_tokenizer, TEXT).words
     assert max(map(abs, values(found))) == 1
     assert sum(abs(weight) > 1e-3 for weight in values(found)) > 5
 
 
-@methods
-def test_the_word_that_decides_has_the_weight(
-    make_model: Any, tiny_tokenizer: Tokenizer, method: Method
-) -> None:
+def test_the_word_that_decides_has_the_weight(make_model: Any, tiny_tokenizer: Tokenizer) -> None:
     """A bag of words: without layers and norms the score is the mean of the tokens' own."""
     model = make_model(
         "classification", layers=0, norm="post", position=NoPosition(), width=2, heads=1
@@ -68,33 +61,23 @@ def test_the_word_that_decides_has_the_weight(
             )
         model.heads["classification"].score.weight.copy_(torch.eye(2))
         model.heads["classification"].score.bias.zero_()
-    found = dict(word_weights(model, tiny_tokenizer, LABELS, TEXT, causal=False, method=method))
-    if method == "gradient":
-        expected = {"magnifique ": 1, "trop ": -0.75, "est ": 0.25}
-        assert found == pytest.approx({word: expected.get(word, 0) for word in found})
-    else:  # a shorter text counts its other words more
-        assert found["magnifique "] == 1
-        assert found["trop "] < 0 < found["est "]
-    against = word_weights(
-        model, tiny_tokenizer, LABELS, TEXT, causal=False, label="bad", method=method
-    )
+    found = dict(word_weights(model, tiny_tokenizer, LABELS, TEXT, causal=False))
+    expected = {"magnifique ": 1, "trop ": -0.75, "est ": 0.25}
+    assert found == pytest.approx({word: expected.get(word, 0) for word in found})
+    against = word_weights(model, tiny_tokenizer, LABELS, TEXT, causal=False, label="bad")
     assert dict(against) == pytest.approx({word: -weight for word, weight in found.items()})
 
 
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("target", [0, 1, 2])
-@pytest.mark.parametrize("ngrams", [0, 50])
-def test_gradient_weights_are_those_of_a_small_change(
-    make_model: Any, tiny_tokenizer: Tokenizer, causal: bool, target: int, ngrams: int
+def test_weights_are_those_of_a_small_change(
+    make_model: Any, tiny_tokenizer: Tokenizer, causal: bool, target: int
 ) -> None:
-    """What enters for a word a little longer: what the log-odds gain is its weight."""
-    made = make_model("classification", classes=3, ngrams=ngrams, scale_embedding=True)
-    model = made.double()
+    """The vectors of a word a little longer: what the log-odds gain is its weight."""
+    model = make_model("classification", classes=3, scale_embedding=True).double()
     labels = ["bad", "good", "so-so"]
     found = word_weights(model, tiny_tokenizer, labels, TEXT, causal=causal, label=labels[target])
     places = place_words(tiny_tokenizer, TEXT)
-    tables = [module for module in model.modules() if isinstance(module, NgramTable)]
-    assert bool(tables) == bool(ngrams)
     gains = []
     for number in range(len(places.words)):
         odds = []
@@ -102,46 +85,17 @@ def test_gradient_weights_are_those_of_a_small_change(
             factors = torch.ones(1, len(places.ids) + 2, 1, dtype=torch.float64)
             for token, owner in enumerate(places.owners, 1):
                 factors[0, token] = factor if owner == number else 1.0
-            handles = [
-                part.register_forward_hook(
-                    lambda module, args, output, factors=factors: output * factors
-                )
-                for part in (model.base.embedding, *tables)
-            ]
+            handle = model.base.embedding.register_forward_hook(
+                lambda module, args, output, factors=factors: output * factors
+            )
             odds.append(log_odds(model, tiny_tokenizer, places.ids, target, causal))
-            for handle in handles:
-                handle.remove()
+            handle.remove()
         gains.append(odds[1] - odds[0])
     assert values(found) == pytest.approx(scaled(gains), abs=1e-4)
 
 
-@pytest.mark.parametrize("causal", [True, False])
-def test_leaving_out_is_reading_the_text_without_the_word(
-    make_model: Any, tiny_tokenizer: Tokenizer, causal: bool
-) -> None:
-    model = make_model("classification", classes=3)
-    labels = ["bad", "good", "so-so"]
-    found = word_weights(
-        model,
-        tiny_tokenizer,
-        labels,
-        TEXT,
-        causal=causal,
-        label="so-so",
-        method="leave_one_out",
-    )
-    whole = log_odds(model, tiny_tokenizer, tiny_tokenizer.encode(TEXT), 2, causal)
-    words = TEXT.split()
-    losses = []
-    for number in range(len(words)):
-        rest = tiny_tokenizer.encode(" ".join(words[:number] + words[number + 1 :]))
-        losses.append(whole - log_odds(model, tiny_tokenizer, rest, 2, causal))
-    assert values(found) == pytest.approx(scaled(losses), abs=1e-4)
-
-
-@methods
 def test_without_a_label_it_is_the_predicted_one(
-    make_model: Any, tiny_tokenizer: Tokenizer, tiny_texts: list[str], method: Method
+    make_model: Any, tiny_tokenizer: Tokenizer, tiny_texts: list[str]
 ) -> None:
     model = make_model("classification", classes=3)
     labels = ["bad", "good", "so-so"]
@@ -151,64 +105,52 @@ def test_without_a_label_it_is_the_predicted_one(
         odds = [log_odds(model, tiny_tokenizer, ids, number, False) for number in range(3)]
         label = labels[odds.index(max(odds))]
         predicted.add(label)
-        options = {"causal": False, "method": method}
-        found = word_weights(model, tiny_tokenizer, labels, text, **options)
-        assert found == word_weights(model, tiny_tokenizer, labels, text, label=label, **options)
+        found = word_weights(model, tiny_tokenizer, labels, text, causal=False)
+        assert found == word_weights(model, tiny_tokenizer, labels, text, label=label, causal=False)
     assert len(predicted) > 1
 
 
-@methods
-def test_what_was_not_read_has_no_weight(
-    make_model: Any, tiny_tokenizer: Tokenizer, method: Method
-) -> None:
+def test_what_was_not_read_has_no_weight(make_model: Any, tiny_tokenizer: Tokenizer) -> None:
     model = make_model("classification", context=8)
     ids = tiny_tokenizer.encode(TEXT)
     assert len(ids) > 6
-    found = word_weights(model, tiny_tokenizer, LABELS, TEXT, causal=False, method=method)
+    found = word_weights(model, tiny_tokenizer, LABELS, TEXT, causal=False)
     assert "".join(word for word, _ in found) == TEXT
     last_read = place_words(tiny_tokenizer, TEXT).owners[5]
     assert all(weight != 0 for weight in values(found)[: last_read + 1])
     assert not any(values(found)[last_read + 1 :])
-    longer = word_weights(
-        model, tiny_tokenizer, LABELS, TEXT + " hélas" * 500, causal=False, method=method
-    )
+    longer = word_weights(model, tiny_tokenizer, LABELS, TEXT + " hélas" * 500, causal=False)
     assert values(longer)[: last_read + 1] == values(found)[: last_read + 1]
 
 
-@methods
 @pytest.mark.parametrize(
     "text",
     ["", " ", "\n\n", "beau", "  é  \t b ", "👩‍👩‍👧‍👦 本を読む", "x" * 3000, "<mask> <eos>", "\0"],
 )
-def test_odd_texts_come_back_exactly(
-    make_model: Any, tiny_tokenizer: Tokenizer, text: str, method: Method
-) -> None:
+def test_odd_texts_come_back_exactly(make_model: Any, tiny_tokenizer: Tokenizer, text: str) -> None:
     model = make_model("classification")
-    found = word_weights(model, tiny_tokenizer, LABELS, text, causal=True, method=method)
+    found = word_weights(model, tiny_tokenizer, LABELS, text, causal=True)
     assert "".join(word for word, _ in found) == text
     assert all(-1 <= weight <= 1 for weight in values(found))
 
 
-@methods
 def test_a_model_without_any_opinion_gives_zeros(
-    make_model: Any, tiny_tokenizer: Tokenizer, method: Method
+    make_model: Any, tiny_tokenizer: Tokenizer
 ) -> None:
     model = make_model("classification")
     torch.nn.init.zeros_(model.heads["classification"].score.weight)
-    found = word_weights(model, tiny_tokenizer, LABELS, TEXT, causal=False, method=method)
+    found = word_weights(model, tiny_tokenizer, LABELS, TEXT, causal=False)
     assert values(found) == [0.0] * len(TEXT.split())
 
 
-@methods
 @pytest.mark.parametrize("is_training", [True, False])
 def test_the_model_is_left_as_it_was(
-    make_model: Any, tiny_tokenizer: Tokenizer, is_training: bool, method: Method
+    make_model: Any, tiny_tokenizer: Tokenizer, is_training: bool
 ) -> None:
     model = make_model("classification").train(is_training)
     before = {name: weight.clone() for name, weight in model.named_parameters()}
-    options = {"causal": False, "method": method}
-    first = word_weights(model, tiny_tokenizer, LABELS, TEXT, **options)
-    assert word_weights(model, tiny_tokenizer, LABELS, TEXT, **options) == first
+    first = word_weights(model, tiny_tokenizer, LABELS, TEXT, causal=False)
+    assert word_weights(model, tiny_tokenizer, LABELS, TEXT, causal=False) == first
     assert all(module.training is is_training for module in model.modules())
     for name, weight in model.named_parameters():
         assert weight.grad is None
@@ -217,27 +159,22 @@ def test_the_model_is_left_as_it_was(
     assert not model.base.embedding._forward_hooks
 
 
-@methods
-def test_gradients_of_training_are_not_touched(
-    make_model: Any, tiny_tokenizer: Tokenizer, method: Method
-) -> None:
+def test_gradients_of_training_are_not_touched(make_model: Any, tiny_tokenizer: Tokenizer) -> None:
     model = make_model("classification")
     for weight in model.parameters():
         weight.grad = torch.ones_like(weight)
-    word_weights(model, tiny_tokenizer, LABELS, TEXT, causal=False, method=method)
+    word_weights(model, tiny_tokenizer, LABELS, TEXT, causal=False)
     assert all(bool((weight.grad == 1).all()) for weight in model.parameters())
 
 
-@methods
 @pytest.mark.parametrize("quiet", [torch.inference_mode, torch.no_grad])
 def test_a_caller_without_gradients_gets_the_same(
-    make_model: Any, tiny_tokenizer: Tokenizer, quiet: Any, method: Method
+    make_model: Any, tiny_tokenizer: Tokenizer, quiet: Any
 ) -> None:
     model = make_model("classification")
-    options = {"causal": False, "method": method}
-    expected = word_weights(model, tiny_tokenizer, LABELS, TEXT, **options)
+    expected = word_weights(model, tiny_tokenizer, LABELS, TEXT, causal=False)
     with quiet():
-        assert word_weights(model, tiny_tokenizer, LABELS, TEXT, **options) == expected
+        assert word_weights(model, tiny_tokenizer, LABELS, TEXT, causal=False) == expected
         assert not torch.is_grad_enabled()
         assert torch.is_inference_mode_enabled() is (quiet is torch.inference_mode)
     assert all(weight.grad is None for weight in model.parameters())

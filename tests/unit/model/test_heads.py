@@ -119,7 +119,7 @@ def test_poolers_never_see_padding(pooler):
 
 @pytest.mark.parametrize("pooler", POOLERS)
 def test_empty_rows_give_finite_scores_and_gradients(pooler):
-    head = filled(Classification(WIDTH, VOCAB, ClassificationHead(classes=3, pooler=pooler)))
+    head = filled(Classification(WIDTH, ClassificationHead(classes=3, pooler=pooler)))
     hidden = torch.randn(2, 4, WIDTH, requires_grad=True)
     scores = head(hidden, torch.tensor([0, 4]))
     scores.square().sum().backward()
@@ -131,7 +131,7 @@ def test_empty_rows_give_finite_scores_and_gradients(pooler):
 
 
 def test_classification_drops_out_in_training_only():
-    head = filled(Classification(WIDTH, VOCAB, ClassificationHead(classes=2, dropout=0.5)))
+    head = filled(Classification(WIDTH, ClassificationHead(classes=2, dropout=0.5)))
     hidden = torch.randn(8, 3, WIDTH)
     assert not torch.equal(head(hidden), head(hidden))
     head.eval()

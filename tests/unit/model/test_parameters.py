@@ -50,9 +50,7 @@ def test_closed_form_is_the_count_of_the_built_model(position, norm, tied):
         )
         for vocab, pooler in itertools.product((1, 13), get_args(config.Pooler)):
             head_specs = default_heads(spec)
-            ngrams = 7 if pooler == "mean" else 0
-            head = ClassificationHead(classes=5, pooler=pooler, ngrams=ngrams)
-            head_specs["classification"] = head
+            head_specs["classification"] = ClassificationHead(classes=5, pooler=pooler)
             result = account(spec, vocab, head_specs)
             assert all(row.closed == row.counted for row in result.rows)
         model = build_model(spec, 13, head_specs, seed=0)
@@ -62,7 +60,7 @@ def test_closed_form_is_the_count_of_the_built_model(position, norm, tied):
 
 def test_formulas_evaluate_to_their_numbers():
     spec = ModelSpec(width=8, heads=2, layers=3, feed_forward=20, tied=False)
-    heads = default_heads(spec) | {"classification": ClassificationHead(classes=3, ngrams=4096)}
+    heads = default_heads(spec) | {"classification": ClassificationHead(classes=3)}
     for row in account(spec, 1234, heads).rows:
         written = row.formula.replace("×", "*").replace(",", "")
         assert (0 if written == "none" else eval(written)) == row.closed, row

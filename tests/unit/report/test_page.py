@@ -7,6 +7,7 @@ import hashlib
 import re
 from html.parser import HTMLParser
 from itertools import pairwise
+from typing import get_args
 
 import pytest
 
@@ -18,7 +19,7 @@ from greffe.report.page import page_html, page_markdown
 from greffe.report.run_document import RunDocument
 from greffe.report.run_page import named_apart, runs_page
 from greffe.report.study_page import study_page
-from greffe.report.words import LANGUAGES, load_words
+from greffe.report.words import load_words
 from greffe.study.document import StudyDocument
 
 VOID = {"meta", "br", "img", "link", "input", "hr"}
@@ -59,7 +60,7 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-@pytest.fixture(scope="module", params=LANGUAGES)
+@pytest.fixture(scope="module", params=get_args(Language))
 def language(request: pytest.FixtureRequest) -> Language:
     chosen: Language = request.param
     return chosen

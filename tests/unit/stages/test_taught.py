@@ -133,7 +133,6 @@ def test_the_last_weights_are_kept_and_graft_is_what_follows(teach: Teach) -> No
     ("changes", "key", "value"),
     [
         (["classification.dropout=0.3"], "dropout", 0.3),
-        (["objective.ngrams=64"], "ngrams", 64),
         (["classification.lowercase=true"], "lowercase", True),
     ],
 )

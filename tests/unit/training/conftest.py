@@ -33,7 +33,6 @@ class Trainer:
         spec: TrainSpec,
         *,
         dropout: float = 0.0,
-        ngrams: int = 0,
         steps_per_epoch: float = 4,
     ) -> None:
         self.spec = spec
@@ -46,7 +45,7 @@ class Trainer:
             dropout=dropout,
             position={"kind": "learned"},
         )
-        head = ClassificationHead(classes=3, dropout=dropout, ngrams=ngrams)
+        head = ClassificationHead(classes=3, dropout=dropout)
         self.model: Model = build_model(shape, VOCAB, {"classification": head}, seed=2)
         self.objective: Objective = ClassificationObjective(
             Classification(class_weights="balanced"), [5, 10, 25], causal=False, pad=1
@@ -102,11 +101,9 @@ MakeTrainer = Callable[..., Trainer]
 def trainer() -> MakeTrainer:
     """trainer(lr=1e-2, accumulation=4): a Trainer with these choices of [train]."""
 
-    def make(
-        dropout: float = 0.0, ngrams: int = 0, steps_per_epoch: float = 4, **choices: Any
-    ) -> Trainer:
+    def make(dropout: float = 0.0, steps_per_epoch: float = 4, **choices: Any) -> Trainer:
         plain = {"budget": "100steps", "warmup": 0.0, "schedule": "constant", "lr": 1e-2}
         spec = TrainSpec(**{**plain, "batch": 8, **choices})
-        return Trainer(spec, dropout=dropout, ngrams=ngrams, steps_per_epoch=steps_per_epoch)
+        return Trainer(spec, dropout=dropout, steps_per_epoch=steps_per_epoch)
 
     return make

@@ -112,18 +112,6 @@ def test_the_embedding_alone_can_move_faster(trainer: Make) -> None:
             assert group["lr"] == pytest.approx(0.08 * times * 0.5 ** (LAYERS + 1 - level))
 
 
-def test_the_table_of_ngrams_has_a_rate_of_its_own_and_does_not_decay(trainer: Make) -> None:
-    made = trainer(layer_decay=0.5, ngram_rate=70.0, weight_decay=0.25, ngrams=32)
-    set_rates(made.optimizer, 0.01)
-    table = made.model.get_parameter("heads.classification.ngrams.weight")
-    [of_table] = [g for g in made.optimizer.param_groups if any(p is table for p in g["params"])]
-    assert len(of_table["params"]) == 1
-    assert of_table["lr"] == pytest.approx(0.7)
-    assert of_table["weight_decay"] == 0
-    others = [g["lr"] for g in made.optimizer.param_groups if g is not of_table]
-    assert max(others) == pytest.approx(0.01)
-
-
 def test_without_layer_decay_all_rates_are_one(trainer: Make) -> None:
     made = trainer(layer_decay=1.0)
     set_rates(made.optimizer, 0.3)

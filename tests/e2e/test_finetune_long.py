@@ -1,0 +1,31 @@
+"""What a fine-tuning reads of long texts."""
+
+from __future__ import annotations
+
+import json
+
+import greffe
+
+
+def test_texts_longer_than_the_context_are_learnt_from_in_windows(world, tmp_path, capsys):
+    long = tmp_path / "long.tsv"
+    rows = [line.split("\t") for line in world.train.read_text("utf-8").splitlines()]
+    long.write_text("".join(f"{label}\t{f'{text} ' * 40}\n" for label, text in rows), "utf-8")
+    told = {}
+    for how in ("cut", "windows"):
+        greffe.finetune(
+            world.base,
+            data=long,
+            valid=world.valid,
+            out=tmp_path / how,
+            budget="1epochs",
+            changes=["train.threads=1", f"classification.long={how}"],
+        )
+        told[how] = capsys.readouterr().err
+    assert "training reads their beginning" in told["cut"]
+    assert "training reads them in windows" in told["windows"]
+    tokens = {
+        how: json.loads((tmp_path / how / "run.json").read_text("utf-8"))["result"]["tokens"]
+        for how in told
+    }
+    assert tokens["windows"] > 2 * tokens["cut"]
