@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from benchmarks.made_up import Ids, packed
-from greffe.config import Recipe, TrainSpec
+from greffe.config.recipe import Recipe, TrainSpec
 from greffe.data.batches import Batch
 from greffe.data.tokenizer import Tokenizer
 from greffe.model.model import Model, build_model
@@ -19,10 +19,10 @@ from greffe.objectives import build_language_objective
 from greffe.objectives.objective import LanguageObjective, Objective, RowBatch
 from greffe.seeding import rng
 from greffe.training.compute import set_up_compute
+from greffe.training.distributed import World
 from greffe.training.loop import Step, train
 from greffe.training.optim import build_optimizer
 from greffe.training.schedule import Budget, Clock
-from greffe.world import World
 
 ENDLESS = "1000000steps"
 

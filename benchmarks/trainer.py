@@ -28,7 +28,7 @@ from transformers import (
 
 from benchmarks.made_up import Ids
 from benchmarks.timing import Piece, Stopwatch
-from greffe.config import ModelSpec
+from greffe.config.recipe import ModelSpec
 
 Example = dict[str, Any]
 
@@ -81,7 +81,7 @@ def bert_config(spec: ModelSpec, vocab: int, **more: Any) -> BertConfig:
     )
 
 
-def stack(examples: Sequence[Example]) -> dict[str, Tensor]:
+def linear(examples: Sequence[Example]) -> dict[str, Tensor]:
     """Rows of one length as a batch."""
     return {name: torch.stack([one[name] for one in examples]) for name in examples[0]}
 

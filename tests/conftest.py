@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import greffe
-from greffe.config import TokenizerSpec
+from greffe.config.recipe import TokenizerSpec
 from greffe.seeding import rng
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ def tiny_tokenizer(tiny_texts: list[str]) -> Tokenizer:
 @pytest.fixture
 def fresh_run(tmp_path: Path, tiny_tokenizer: Tokenizer) -> Callable[..., RunDirectory]:
     """Writes a finished run with fresh weights: a causal language model, or a classifier."""
-    from greffe.config import ClassificationHead, Recipe
+    from greffe.config.recipe import ClassificationHead, Recipe
     from greffe.model.model import build_model
+    from greffe.model.weights import base_hash, save_tensors
     from greffe.run import Manifest, RunDirectory, new_lineage
-    from greffe.weights import base_hash, save_tensors
 
     changes = ["model.width=16", "model.layers=1", "model.heads=2", "model.feed_forward=32"]
     recipe = Recipe().with_changes([*changes, "model.context=32"]).with_vocab(tiny_tokenizer.size)

@@ -5,8 +5,8 @@
 
 An arm is NAME=RUN, NAME=new:RUN for fresh weights in RUN's shape, or NAME=stack:RUN,TEACHER,… for a
 linear model on TF-IDF, RUN's features and what the teachers say, which may be missing, beside the
-texts of `--also`. A fold is trained on all other folds and tested on the last weights: nothing is
-chosen by what is measured. Finished folds are read back.
+texts of `--aux-data`. A fold is trained on all other folds and tested on the last weights: nothing
+is chosen by what is measured. Finished folds are read back.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def main() -> None:
     parser.add_argument(
         "--arm", action="append", default=[], help="NAME=RUN, new:RUN or stack:RUN,TEACHER,…"
     )
-    parser.add_argument("--also", action="append", default=[], help="labels of others, for stack:")
+    parser.add_argument(
+        "--aux-data", action="append", default=[], help="labels of others, for stack:"
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--labels", type=int, help="train on so many of a fold's labels")
     parser.add_argument("--change", action="append", default=[], help="a recipe's key=value")
@@ -62,12 +64,12 @@ def split(
     from sklearn.model_selection import StratifiedKFold, train_test_split
 
     examples = [example for file in files for example in read_examples(file, ReadOptions())]
-    truth = [example.label for example in examples]
-    parts = StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(examples, truth)
+    targets = [example.label for example in examples]
+    parts = StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(examples, targets)
     chosen, tested = list(parts)[fold]
     if labels is not None:
         chosen, _ = train_test_split(
-            chosen, train_size=labels, stratify=[truth[i] for i in chosen], random_state=fold
+            chosen, train_size=labels, stratify=[targets[i] for i in chosen], random_state=fold
         )
     return [examples[i] for i in chosen], [examples[i] for i in tested]
 
@@ -80,13 +82,13 @@ def run_fold(name: str, fold: int, chosen: argparse.Namespace) -> dict[str, Any]
     train, tested = split(chosen.data, fold, chosen.labels)
     out = chosen.out / f"{name}-{fold}"
     if arm.startswith("stack:"):
-        base, *teachers = arm.removeprefix("stack:").split(",")
-        run = greffe.stack(
+        base, *feature_runs = arm.removeprefix("stack:").split(",")
+        run = greffe.linear(
             train,
             out,
             base=base or None,
-            teachers=teachers,
-            also=chosen.also,
+            feature_runs=feature_runs,
+            aux_data=chosen.aux_data,
             seed=fold,
             overwrite=True,
         )
@@ -109,7 +111,7 @@ def run_fold(name: str, fold: int, chosen: argparse.Namespace) -> dict[str, Any]
     result = {
         "accuracy": accuracy(said, tested),
         "epochs": epochs,
-        "truth": [example.label for example in tested],
+        "targets": [example.label for example in tested],
         "probabilities": [prediction.probabilities for prediction in said],
     }
     shutil.rmtree(out)

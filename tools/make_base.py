@@ -15,16 +15,16 @@ from itertools import islice
 from pathlib import Path
 
 from greffe import api
-from greffe.checkpoint import write_half
-from greffe.config import Causal, Masked, TokenizerSpec
+from greffe.config.recipe import Causal, Masked, TokenizerSpec
+from greffe.config.recipe_files import load_recipe
 from greffe.data.corpus import Corpus
 from greffe.data.text import ReadOptions, find_sources, read_documents
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.objectives import build_language_objective
+from greffe.pipelines.corpus_batches import RowSource, evaluate_rows
 from greffe.progress import notice
-from greffe.recipe_files import load_recipe
-from greffe.stages.rows import RowSource, look_at_rows
 from greffe.storage import write_atomic
+from greffe.training.checkpoint import write_half
 
 NAME = "greffe-fr"
 HERE = Path(__file__).parent
@@ -149,7 +149,7 @@ def bits_per_byte(run: api.Run, work: Path) -> dict[str, tuple[float, float]]:
 def _bits(run: api.Run, held_out: Corpus, spec: Causal | Masked) -> float:
     objective = build_language_objective(spec, run.tokenizer, tied=run.recipe().model.tied)
     source = RowSource(held_out.train, objective, run.recipe().model.context, seed=0)
-    return float(look_at_rows(run.model, objective, source, MOST_ROWS).metrics["bits_per_byte"])
+    return float(evaluate_rows(run.model, objective, source, MOST_ROWS).metrics["bits_per_byte"])
 
 
 def model_card(

@@ -22,13 +22,13 @@ from benchmarks.greffe_loop import start_greffe, steps
 from benchmarks.made_up import Reviews, reviews, tokenizer_of
 from benchmarks.settings import Settings
 from benchmarks.timing import Contender, Piece, Sample, Stopwatch
-from greffe.config import Classification, ClassificationHead, Recipe
+from greffe.config.recipe import Classification, ClassificationHead, Recipe
 from greffe.data.batches import Batch
 from greffe.data.sampler import ExampleSampler
 from greffe.data.tokenizer import Tokenizer
 from greffe.model.model import build_model
 from greffe.objectives.classification import ClassificationObjective
-from greffe.stages.finetune_choices import choose_direction, choose_pooler, finetune_recipe
+from greffe.pipelines.finetune_recipe import choose_direction, choose_pooler, finetune_recipe
 from greffe.training.optim import build_optimizer
 from greffe.training.schedule import Budget
 
@@ -97,7 +97,7 @@ def trainer(settings: Settings, sampling: str) -> Contender:
 
 
 class GreffeFinetune:
-    """What `greffe.stages.finetune` builds, without its files and its validation."""
+    """What `greffe.pipelines.finetune` builds, without its files and its validation."""
 
     def __init__(self, recipe: Recipe, texts: Reviews, pad: int) -> None:
         spec = recipe.objective

@@ -12,8 +12,8 @@ from benchmarks.cases import GREFFE, LAB_LOOP, TRAINER
 from benchmarks.made_up import Ids, tokenizer_of, whole_rows
 from benchmarks.settings import Settings
 from benchmarks.timing import Contender, Piece, Sample, time_steps
-from greffe.config import Recipe
-from greffe.recipe_files import load_recipe
+from greffe.config.recipe import Recipe
+from greffe.config.recipe_files import load_recipe
 
 BATCHES = 8  # different ones, in turn
 WARMUP = 1
@@ -74,7 +74,7 @@ def trainer(settings: Settings) -> Contender:
     """GPT-2 in Trainer."""
     import torch
 
-    from benchmarks.trainer import TrainerLoop, gpt2, stack
+    from benchmarks.trainer import TrainerLoop, gpt2, linear
 
     recipe = lab_recipe(settings.quick)
     watch = settings.stopwatch
@@ -85,7 +85,7 @@ def trainer(settings: Settings) -> Contender:
     loop = TrainerLoop(
         gpt2(recipe.model, recipe.tokenizer.vocab),
         [{"input_ids": row, "labels": row} for row in rows],
-        stack,
+        linear,
         settings.folder("trainer"),
         batch=batch,
         lr=recipe.train.lr,

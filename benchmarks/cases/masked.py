@@ -12,8 +12,8 @@ from benchmarks.cases import GREFFE, TRAINER
 from benchmarks.made_up import Ids, tokenizer_of, whole_rows
 from benchmarks.settings import Settings
 from benchmarks.timing import Contender, Piece, Sample, time_steps
-from greffe.config import Recipe
-from greffe.recipe_files import load_recipe
+from greffe.config.recipe import Recipe
+from greffe.config.recipe_files import load_recipe
 
 if TYPE_CHECKING:
     from greffe.data.batches import Batch
@@ -64,7 +64,7 @@ def trainer(settings: Settings) -> Contender:
     from transformers import BertForMaskedLM
 
     from benchmarks.greffe_loop import language_batches
-    from benchmarks.trainer import TrainerLoop, bert_config, stack
+    from benchmarks.trainer import TrainerLoop, bert_config, linear
     from greffe.objectives import build_language_objective
 
     recipe = small_recipe(settings.quick)
@@ -75,7 +75,7 @@ def trainer(settings: Settings) -> Contender:
     loop = TrainerLoop(
         BertForMaskedLM(bert_config(recipe.model, tokenizer.size)),
         [example for batch in prepared for example in as_examples(batch)],
-        stack,
+        linear,
         settings.folder("trainer"),
         batch=recipe.train.batch,
         lr=recipe.train.lr,

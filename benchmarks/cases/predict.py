@@ -23,7 +23,7 @@ from benchmarks.greffe_loop import start_greffe
 from benchmarks.made_up import review_texts, text_tokenizer
 from benchmarks.settings import Settings
 from benchmarks.timing import Contender, Sample
-from greffe.config import ClassificationHead, ModelSpec, Recipe
+from greffe.config.recipe import ClassificationHead, ModelSpec, Recipe
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.predict import predict
 from greffe.model.model import build_model

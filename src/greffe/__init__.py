@@ -12,7 +12,8 @@ from greffe.machine import wait_briefly
 
 if TYPE_CHECKING:
     from greffe.api import Run, finetune, load, prepare, pretrain
-    from greffe.config import Recipe
+    from greffe.config.recipe import Recipe
+    from greffe.config.recipe_files import load_recipe
     from greffe.data.corpus import Corpus
     from greffe.data.tables import Example
     from greffe.data.text import ReadOptions
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
     from greffe.evaluation.metrics import Evaluation
     from greffe.inference.fill import Filling
     from greffe.inference.predict import Prediction
-    from greffe.joining import blend, stack
-    from greffe.recipe_files import load_recipe
+    from greffe.joining import ensemble, linear
     from greffe.studies import Study, compare, doctor, report
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 wait_briefly()
 
@@ -41,16 +41,16 @@ __all__ = [
     "Run",
     "Study",
     "Tokenizer",
-    "blend",
     "compare",
     "doctor",
+    "ensemble",
     "finetune",
+    "linear",
     "load",
     "load_recipe",
     "prepare",
     "pretrain",
     "report",
-    "stack",
 ]
 
 _HOMES = {
@@ -61,20 +61,20 @@ _HOMES = {
     "GreffeError": "greffe.errors",
     "Prediction": "greffe.inference.predict",
     "ReadOptions": "greffe.data.text",
-    "Recipe": "greffe.config",
+    "Recipe": "greffe.config.recipe",
     "Run": "greffe.api",
     "Study": "greffe.studies",
     "Tokenizer": "greffe.data.tokenizer",
-    "blend": "greffe.joining",
+    "ensemble": "greffe.joining",
     "compare": "greffe.studies",
     "doctor": "greffe.studies",
     "finetune": "greffe.api",
     "load": "greffe.api",
-    "load_recipe": "greffe.recipe_files",
+    "load_recipe": "greffe.config.recipe_files",
     "prepare": "greffe.api",
     "pretrain": "greffe.api",
     "report": "greffe.studies",
-    "stack": "greffe.joining",
+    "linear": "greffe.joining",
 }
 
 

@@ -10,8 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Unpack
 
-from greffe.checkpoint import load_model, load_tokenizer
-from greffe.config import LongTexts, Recipe, TokenizerSpec
+from greffe.baselines.linear_classifier import LinearClassifier
+from greffe.baselines.linear_runs import load_linear, predict_linear
+from greffe.config.recipe import LongTexts, Recipe, TokenizerSpec
 from greffe.data.corpus import Corpus
 from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
@@ -23,18 +24,17 @@ from greffe.inference.fill import fill as fill_masks
 from greffe.inference.generate import Choices, generate_text, stream_text
 from greffe.inference.predict import Prediction
 from greffe.inference.predict import predict as predict_labels
-from greffe.linear.classifier import LinearClassifier
-from greffe.linear.runs import load_linear, predict_linear
 from greffe.model.model import Model
+from greffe.pipelines import finetune as finetune_pipeline
+from greffe.pipelines import prepare as prepare_pipeline
+from greffe.pipelines import pretrain as pretrain_pipeline
+from greffe.pipelines.finetune_recipe import FinetuneOptions
+from greffe.pipelines.intermediate import finetune_intermediate
+from greffe.pipelines.labelled import Examples, data_hash, load_examples
+from greffe.pipelines.provenance import lineage_of, trained_on
 from greffe.progress import notice
 from greffe.run import RunDirectory, open_base
-from greffe.stages import finetune as finetune_stage
-from greffe.stages import prepare as prepare_stage
-from greffe.stages import pretrain as pretrain_stage
-from greffe.stages.finetune_choices import Wishes
-from greffe.stages.labelled import Examples, data_hash, load_examples
-from greffe.stages.taught import teach_first
-from greffe.stages.teaching import learnt_from, lineage_of
+from greffe.training.checkpoint import load_model, load_tokenizer
 
 Inputs = str | Path | Sequence[str | Path]
 
@@ -99,7 +99,7 @@ class Run(RunDirectory):
         """Accuracy and more on labelled texts that the run never saw."""
         examples = load_examples(data, options or ReadOptions())
         digest = data_hash(examples)
-        if any(learnt_from(run, [digest]) for run in lineage_of(self)):
+        if any(trained_on(run, [digest]) for run in lineage_of(self)):
             notice("these are the very texts that the run was trained on: expect flattery")
         if self.manifest().kind == "linear":
             texts = (example.text for example in examples)
@@ -152,7 +152,7 @@ def prepare(
     resume: bool = False,
 ) -> Corpus:
     """Text → shards: tokenised on all cores, duplicates dropped, a part held out."""
-    return prepare_stage.prepare(
+    return prepare_pipeline.prepare(
         inputs,
         out,
         recipe_tokenizer=tokenizer_spec(tokenizer_kind, vocab),
@@ -194,7 +194,7 @@ def pretrain(
     With `replant` the other run's weights are taken over into the text's own vocabulary.
     """
     return Run.open(
-        pretrain_stage.pretrain(
+        pretrain_pipeline.pretrain(
             corpus,
             out,
             parent=_opened(from_),
@@ -209,7 +209,7 @@ def pretrain(
             lowercase=lowercase,
             options=options,
             valid=valid,
-            replanted=replant,
+            vocabulary_transfer=replant,
             show_tensors=show_tensors,
             overwrite=overwrite,
             resume=resume,
@@ -223,13 +223,13 @@ def finetune(
     data: Examples,
     out: str | Path,
     valid: Examples | None = None,
-    also: Sequence[Examples] = (),
+    aux_data: Sequence[Examples] = (),
     scratch: bool = False,
     like: str | Path | RunDirectory | None = None,
     recipe: str | Path | Recipe | None = None,
     budget: str | None = None,
     seed: int | None = None,
-    members: int | None = None,
+    soup: int | None = None,
     changes: Sequence[str] = (),
     options: ReadOptions | None = None,
     new_head: bool = False,
@@ -257,19 +257,19 @@ def finetune(
             "There is no base to fine-tune.",
             expected="--from RUN, or --scratch with --like RUN or --recipe NAME",
         )
-    wishes: Wishes = {
+    choices: FinetuneOptions = {
         "recipe": recipe,
         "budget": budget,
         "seed": seed,
-        "members": members,
+        "soup": soup,
         "changes": changes,
         "options": options,
         "show_tensors": show_tensors,
     }
     parent, shape = _opened(base), _opened(like)
-    if also:
-        taught = teach_first(
-            also,
+    if aux_data:
+        intermediate = finetune_intermediate(
+            aux_data,
             data,
             out,
             parent=parent,
@@ -278,12 +278,12 @@ def finetune(
             new_head=new_head,
             overwrite=overwrite,
             resume=resume,
-            **wishes,
+            **choices,
         )
         # What follows goes on in the folder that the teaching has taken.
-        parent, shape, data, valid = taught.run, None, taught.train, taught.valid
+        parent, shape, data, valid = intermediate.run, None, intermediate.train, intermediate.valid
         new_head, overwrite, resume = False, False, True
-    run = finetune_stage.finetune(
+    run = finetune_pipeline.finetune(
         data,
         out,
         parent=parent,
@@ -292,7 +292,7 @@ def finetune(
         new_head=new_head,
         overwrite=overwrite,
         resume=resume,
-        **wishes,
+        **choices,
     )
     return Run.open(run.path)
 

@@ -91,8 +91,8 @@ def _introduce(base: Run) -> None:
     counted = account(base.recipe().model, manifest.vocab, manifest.heads).base
     notice(f"   {counted.counted:,} parameters: {counted.formula}")
     notice(f"   it continues: {base.generate(PROMPT, tokens=20, temperature=0.5, seed=1)}")
-    words = ", ".join(f"{f.word} ({f.probability:.0%})" for f in base.fill(GAP, top=5)[0])
-    notice(f"   it fills “{GAP}”: {words}")
+    catalog = ", ".join(f"{f.word} ({f.probability:.0%})" for f in base.fill(GAP, top=5)[0])
+    notice(f"   it fills “{GAP}”: {catalog}")
 
 
 def _falling(run: Run) -> str:

@@ -10,19 +10,19 @@ from pathlib import Path
 
 from greffe.api import Run
 from greffe.data.text import ReadOptions
+from greffe.pipelines import ensemble as ensemble_pipeline
+from greffe.pipelines import linear as linear_pipeline
+from greffe.pipelines.labelled import Examples
 from greffe.run import RunDirectory, open_base, open_run
-from greffe.stages import blend as blend_stage
-from greffe.stages import stack as stack_stage
-from greffe.stages.labelled import Examples
 
 
-def stack(
+def linear(
     data: Examples,
     out: str | Path,
     *,
     base: str | Path | RunDirectory | None = None,
-    teachers: Sequence[str | Path | RunDirectory] = (),
-    also: Sequence[Examples] = (),
+    feature_runs: Sequence[str | Path | RunDirectory] = (),
+    aux_data: Sequence[Examples] = (),
     tfidf: bool = True,
     seed: int = 0,
     options: ReadOptions | None = None,
@@ -33,12 +33,12 @@ def stack(
     `also`: tables of other texts with the same labels, which it learns from beside these.
     """
     return Run.open(
-        stack_stage.stack(
+        linear_pipeline.linear(
             data,
             out,
             parent=None if base is None else open_base(base),
-            teachers=[open_run(teacher) for teacher in teachers],
-            also=also,
+            feature_runs=[open_run(feature_run) for feature_run in feature_runs],
+            aux_data=aux_data,
             tfidf=tfidf,
             seed=seed,
             options=options,
@@ -47,9 +47,9 @@ def stack(
     )
 
 
-def blend(
+def ensemble(
     runs: Sequence[str | Path | RunDirectory], out: str | Path, *, overwrite: bool = False
 ) -> Run:
     """Runs that label the same classes as one run: the mean of what they say, nothing fitted."""
-    made = blend_stage.blend([open_run(run) for run in runs], out, overwrite=overwrite)
+    made = ensemble_pipeline.ensemble([open_run(run) for run in runs], out, overwrite=overwrite)
     return Run.open(made.path)

@@ -19,7 +19,7 @@ UNFINISHED_FILE = ".greffe"
 WRITTEN = (
     *("study.json", "cells", "runs", "report.html", "report.md", "report.json", "tables"),
     *("run.json", "recipe.toml", "tokenizer.json", "weights.safetensors", "metrics.jsonl"),
-    *("linear.json", "linear.safetensors", "teachers", "members", "taught"),
+    *("linear.json", "linear.safetensors", "feature_runs", "soup", "intermediate"),
     *("checkpoints", "corpus", "corpus.json", "prepare.json", "scan", "*.tokens", "*.offsets"),
     *(UNFINISHED_FILE, ".*.tmp"),
 )

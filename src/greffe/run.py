@@ -5,11 +5,11 @@ recipe.toml           every choice
 tokenizer.json        the vocabulary its weights were made for
 weights.safetensors   the weights it ended with
 linear.json, linear.safetensors   a linear classifier, beside or without a base
-teachers/0, 1, …      whole runs that it asks about each text
+feature_runs/0, 1, …      whole runs that it asks about each text
 metrics.jsonl         one line a logged step or evaluation
 checkpoints/          state for resuming: the last one, and the best weights
-members/1, 2, …       the same for further members, while their average is in the making
-taught/               a run of its own: the base after the labels of others, before one's own
+soup/1, 2, …       the same for further members, while their average is in the making
+intermediate/               a run of its own: the base after the labels of others, before one's own
 corpus/               shards, if a raw text was prepared on the way
 """
 
@@ -29,10 +29,10 @@ from typing import Any, Literal, Self
 from pydantic import Field, ValidationError
 
 from greffe import __version__
-from greffe.config import HeadSpec, Recipe, Spec
+from greffe.config.recipe import HeadSpec, Recipe, Spec
+from greffe.config.recipe_files import load_recipe
 from greffe.errors import CorruptError, RunError
 from greffe.progress import notice
-from greffe.recipe_files import load_recipe
 from greffe.storage import disk_error, read_json, write_atomic, write_json
 
 RUN_FILE = "run.json"
@@ -41,9 +41,9 @@ TOKENIZER_FILE = "tokenizer.json"
 WEIGHTS_FILE = "weights.safetensors"
 METRICS_FILE = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"
-TEACHERS = "teachers"
-MEMBERS = "members"
-TAUGHT = "taught"
+FEATURE_RUNS = "feature_runs"
+SOUP = "soup"
+INTERMEDIATE = "intermediate"
 
 
 class Lineage(Spec):
@@ -55,7 +55,7 @@ class Lineage(Spec):
     threads: int
     parent: str | None = None
     parent_weights: str | None = None
-    replanted: bool = False
+    vocabulary_transfer: bool = False
     """Whether the parent's weights were put into another vocabulary."""
     initial_base: str
     """Hash of the base before the first step; empty for TF-IDF alone, which has none."""
@@ -79,8 +79,8 @@ class Manifest(Spec):
     direction: Literal["causal", "bidirectional"] | None = None
     lineage: Lineage
     weights: str | None = None
-    teachers: list[str] = Field(default_factory=list)
-    """Hash of each run in teachers/, in their order."""
+    feature_runs: list[str] = Field(default_factory=list)
+    """Hash of each run in feature_runs/, in their order."""
     result: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -165,7 +165,7 @@ class RunDirectory:
             close = difflib.get_close_matches(str(path), shipped_bases(), n=1)
             raise RunError(
                 f"There is no run at {path}.",
-                expected="a folder that greffe pretrain, finetune, stack or blend wrote"
+                expected="a folder that greffe pretrain, finetune, linear or ensemble wrote"
                 f"{or_a_shipped_base()}",
                 found="nothing",
                 hint=f"did you mean {close[0]}?" if close else "check the spelling of the path",

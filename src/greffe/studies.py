@@ -9,20 +9,21 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from greffe.checkpoint import load_reading_tokenizer
-from greffe.config import Recipe
+from greffe.config.recipe import Recipe
 from greffe.data.text import ReadOptions
+from greffe.doctor.examine import examine
+from greffe.doctor.finding import Finding, PartName
 from greffe.errors import InputError, RunError
+from greffe.pipelines.labelled import Examples, load_examples
 from greffe.report.build import HTML_FILE, write_runs_report, write_study_report
-from greffe.report.numbers import Language
+from greffe.report.number_format import Language
 from greffe.report.verdict import Verdict, verdict
 from greffe.run import RUN_FILE, RunDirectory, open_base, open_run
-from greffe.stages import compare as compare_stage
-from greffe.stages.labelled import Examples, load_examples
-from greffe.stages.run_documents import run_document
-from greffe.study.directory import STUDY_FILE, StudyDirectory
-from greffe.study.doctor import examine
-from greffe.study.document import Finding, PartName, StudyDocument
+from greffe.study import runner as compare_stage
+from greffe.study.document import StudyDocument
+from greffe.study.folder import STUDY_FILE, StudyDirectory
+from greffe.study.run_documents import run_document
+from greffe.training.checkpoint import load_reading_tokenizer
 
 Runs = Mapping[str, str | Path | RunDirectory]
 
@@ -59,8 +60,8 @@ def compare(
     valid: Examples | None = None,
     test: Examples | None = None,
     arms: Runs | None = None,
-    teachers: Sequence[str | Path | RunDirectory] = (),
-    also: Sequence[Examples] = (),
+    feature_runs: Sequence[str | Path | RunDirectory] = (),
+    aux_data: Sequence[Examples] = (),
     frozen: bool = False,
     seeds: int | Sequence[int] = compare_stage.SEEDS,
     labels: Sequence[int] = (),
@@ -86,8 +87,8 @@ def compare(
         valid=valid,
         test=test,
         arms={name: open_base(run) for name, run in (arms or {}).items()},
-        teachers=[open_run(teacher) for teacher in teachers],
-        also=also,
+        feature_runs=[open_run(feature_run) for feature_run in feature_runs],
+        aux_data=aux_data,
         frozen=frozen,
         seeds=seeds,
         labels=labels,

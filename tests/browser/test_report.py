@@ -177,7 +177,7 @@ def test_french(open_page, study, tmp_path):
 def test_text_that_looks_like_a_page_stays_text(open_page, study, tmp_path):
     attack = '<img src=x onerror="document.title=1"></script><b>'
     sample = study.found.samples[0].model_copy(update={"prompt": attack, "text": attack})
-    disagreement = study.found.disagreements[0].model_copy(update={"truth": attack})
+    disagreement = study.found.disagreements[0].model_copy(update={"targets": attack})
     document = study.found.model_copy(
         update={
             "samples": [sample],

@@ -15,8 +15,8 @@ from greffe import cli
 from greffe.api import Run
 from greffe.progress import quiet
 from greffe.samples.toy import toy_documents, toy_reviews
-from greffe.stages.cells import Trainer
 from greffe.studies import Study
+from greffe.study.cells import Trainer
 from greffe.study.plan import Cell
 
 ONE_THREAD = ["train.threads=1"]

@@ -14,13 +14,13 @@ import time
 import pytest
 
 import greffe
+from greffe.config.recipe_files import load_recipe
 from greffe.data.tables import read_examples
 from greffe.data.text import ReadOptions
 from greffe.errors import MismatchError
 from greffe.progress import quiet
-from greffe.recipe_files import load_recipe
 from greffe.samples.toy import toy_reviews
-from greffe.stages import cells
+from greffe.study import cells
 from greffe.study.parts import part_data
 from greffe.study.plan import ArmPlan
 
@@ -68,7 +68,7 @@ def test_every_arm_has_its_figures(study):
     arms = {arm.name: arm for arm in study.found.arms}
     assert list(arms) == [
         *("pretrained", "scratch", "again", "frozen", "again-frozen"),
-        *("majority", "tfidf", "stacked", "blended"),
+        *("majority", "tfidf", "stacked", "ensemble"),
     ]
     for arm in arms.values():
         assert 0 <= arm.accuracy.low <= arm.accuracy.mean <= arm.accuracy.high <= 1
@@ -79,20 +79,20 @@ def test_every_arm_has_its_figures(study):
 
 def test_the_blended_arm_needs_no_training(study):
     found = study.found
-    blended, pretrained, plain = (
+    ensembled, pretrained, plain = (
         next(arm for arm in found.arms if arm.name == name)
-        for name in ("blended", "pretrained", "tfidf")
+        for name in ("ensemble", "pretrained", "tfidf")
     )
-    assert blended.kind == "blended" and blended.seeds == [1, 2]
-    assert blended.epochs == [] and blended.kept_run is None and blended.initial_base is None
-    assert blended.cost.seconds == pytest.approx(pretrained.cost.seconds + plain.cost.seconds)
-    assert blended.cost.pretraining_tokens == pretrained.cost.pretraining_tokens
-    assert ("blended", "tfidf") in [(one.first, one.second) for one in found.comparisons]
+    assert ensembled.kind == "ensemble" and ensembled.seeds == [1, 2]
+    assert ensembled.epochs == [] and ensembled.kept_run is None and ensembled.initial_base is None
+    assert ensembled.cost.seconds == pytest.approx(pretrained.cost.seconds + plain.cost.seconds)
+    assert ensembled.cost.pretraining_tokens == pretrained.cost.pretraining_tokens
+    assert ("ensemble", "tfidf") in [(one.first, one.second) for one in found.comparisons]
     points = found.label_curves.points
-    assert sum(point.arm == "blended" for point in points) == 2
+    assert sum(point.arm == "ensemble" for point in points) == 2
     for one in found.disagreements:
-        assert [reading.words for reading in one.readings if reading.arm == "blended"] == [[]]
-    assert not any(name.startswith("blended") for name in study.manifest().cells)
+        assert [reading.words for reading in one.readings if reading.arm == "ensemble"] == [[]]
+    assert not any(name.startswith("ensemble") for name in study.manifest().cells)
     assert not list((study.path / "cells").glob("blended*"))
 
 
@@ -101,7 +101,7 @@ def test_the_same_base_under_another_name_gives_the_same(study):
     assert arms["again"].accuracy == arms["pretrained"].accuracy
     [same] = [one for one in study.found.comparisons if one.first == "again"]
     assert same.difference.mean == 0
-    assert not same.is_shown
+    assert not same.is_significant
 
 
 def test_the_transfer_is_proved(study):
@@ -196,10 +196,10 @@ def test_other_choices_compute_only_what_they_change(world, test_part, tmp_path,
 
 
 def test_a_base_that_was_not_loaded_ends_the_study(world, test_part, tmp_path, monkeypatch):
-    from greffe.stages import finetune
+    from greffe.pipelines import finetune
 
     def forgotten(model, weights, source, *, keep_heads):
-        from greffe.weights import Transfer
+        from greffe.model.weights import Transfer
 
         return Transfer()
 
@@ -233,9 +233,9 @@ def test_a_scratch_arm_that_reads_another_way_is_another_cell(world, test_part, 
 def test_a_cell_is_one_fine_tuning_unless_more_are_asked_for(world):
     arm = ArmPlan("pretrained", "pretrained", greffe.load(world.base))
     averaged = load_recipe("small")
-    assert averaged.finetune.members > 1
-    assert cells.Choices(averaged, None, ()).of(arm, 1).train.members == 1
-    assert cells.Choices(averaged, None, ("train.members=2",)).of(arm, 1).train.members == 2
+    assert averaged.finetune.soup > 1
+    assert cells.Choices(averaged, None, ()).of(arm, 1).train.soup == 1
+    assert cells.Choices(averaged, None, ("train.soup=2",)).of(arm, 1).train.soup == 2
 
 
 def test_the_command_prints_tables_and_the_verdict(command, world, test_part, tmp_path):

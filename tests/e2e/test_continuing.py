@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import greffe
+from greffe.model.weights import base_hash
 from greffe.progress import quiet
-from greffe.weights import base_hash
 
 
 def test_a_base_goes_on_with_raw_text_and_its_own_tokenizer(world, tmp_path, capsys):
@@ -33,7 +33,7 @@ def test_a_base_goes_on_in_a_vocabulary_of_the_text(command, world, tmp_path):
     assert done.code == 0, done.err
     assert "into 640 of this text" in " ".join(done.err.split())
     shown = command("show", tmp_path / "own")
-    assert "replanted" in shown.out
+    assert "vocabulary_transfer" in shown.out
     run = greffe.load(tmp_path / "own")
     assert run.tokenizer.size == 640 and run.tokenizer.lowercases
     assert run.fill("<mask>")
@@ -104,9 +104,9 @@ def test_scratch_shares_the_head_and_not_the_base(world, tmp_path):
     assert first.initial_base != second.initial_base
     assert first.data == second.data
     for run in arms.values():
-        looks = [line for line in run.metrics() if line["kind"] == "valid"]
-        assert [look["epoch"] for look in looks] == [1.0, 2.0]
-        assert all(0 <= look["accuracy"] <= 1 for look in looks)
+        evaluations = [line for line in run.metrics() if line["kind"] == "valid"]
+        assert [evaluate["epoch"] for evaluate in evaluations] == [1.0, 2.0]
+        assert all(0 <= evaluate["accuracy"] <= 1 for evaluate in evaluations)
 
 
 def test_scratch_from_a_recipe_trains_its_own_tokenizer(world, tmp_path):

@@ -9,9 +9,9 @@ import pytest
 import greffe
 from greffe.api import Run
 from greffe.data.tables import Example
+from greffe.model.weights import base_hash
 from greffe.progress import quiet
 from greffe.samples.toy import MarkovLanguage
-from greffe.weights import base_hash
 
 BYTES_A_WORD = 5  # four letters and a space
 
@@ -113,7 +113,7 @@ def test_a_study_shows_what_is_there(tmp_path):
             changes=["train.threads=1"],
         )
     question = study.found.comparisons[0]
-    assert question.is_shown
+    assert question.is_significant
     assert question.difference.low > 0.1
     assert question.p == pytest.approx(2 / 2**6)
     assert study.found.data.repeated == 1
@@ -149,5 +149,5 @@ def test_a_study_shows_nothing_where_nothing_is(tmp_path):
                 budget="2epochs",
                 changes=["train.threads=1"],
             )
-        shown += study.found.comparisons[0].is_shown
+        shown += study.found.comparisons[0].is_significant
     assert shown <= 1

@@ -92,7 +92,7 @@ def test_every_command_of_the_readme_works(command, workplace):
     found = commands()
     verbs = {words[0] for words in found}
     assert verbs >= {"prepare", "pretrain", "finetune", "evaluate", "predict", "generate", "fill"}
-    assert verbs >= {"blend", "compare", "doctor", "report", "stack"}
+    assert verbs >= {"ensemble", "compare", "doctor", "report", "linear"}
     printed = {}
     for words in found:
         outcome = command(*words, *QUICK.get(words[0], []))
@@ -110,9 +110,9 @@ def test_every_command_of_the_readme_works(command, workplace):
     assert lab["vocab"] == 400 - 3 + 4
     for arm in ("lab-clf", "lab-scratch"):
         lines = (workplace / f"runs/{arm}/metrics.jsonl").read_text().splitlines()
-        looks = [json.loads(line) for line in lines if '"valid"' in line]
-        assert [look["epoch"] for look in looks] == [1.0]
-        assert 0 <= looks[0]["accuracy"] <= 1
+        evaluations = [json.loads(line) for line in lines if '"valid"' in line]
+        assert [evaluate["epoch"] for evaluate in evaluations] == [1.0]
+        assert 0 <= evaluations[0]["accuracy"] <= 1
 
 
 @pytest.mark.slow

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import greffe
-from greffe.checkpoint import last_checkpoint
 from greffe.errors import InterruptedRunError
 from greffe.progress import quiet
 from greffe.run import RunDirectory
 from greffe.storage import file_hash
 from greffe.training import interruption
+from greffe.training.checkpoint import last_checkpoint
 
 SMALL_STEPS = [
     "train.threads=1",
@@ -35,12 +35,12 @@ class StopsAfter(interruption.Interruption):
 
     def __init__(self) -> None:
         super().__init__()
-        self.looks = 0
+        self.evaluations = 0
 
     @property
     def requested(self) -> bool:
-        self.looks += 1
-        return self.looks >= self.steps
+        self.evaluations += 1
+        return self.evaluations >= self.steps
 
     @requested.setter
     def requested(self, value: bool) -> None:
@@ -49,7 +49,7 @@ class StopsAfter(interruption.Interruption):
 
 def interrupt_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
     monkeypatch.setattr(StopsAfter, "steps", steps)
-    monkeypatch.setattr("greffe.stages.fit.Interruption", StopsAfter)
+    monkeypatch.setattr("greffe.pipelines.fit.Interruption", StopsAfter)
 
 
 @pytest.mark.parametrize("objective", ["causal", "masked", "next_sentence", "hybrid"])
@@ -82,7 +82,7 @@ def test_pretraining_stopped_three_times(world, tmp_path, monkeypatch, objective
         }
 
 
-def fine_tuned(world, out: Path, changes: list[str], *, members: int | None = None) -> str:
+def fine_tuned(world, out: Path, changes: list[str], *, soup: int | None = None) -> str:
     """The hash of the weights that four epochs end with, begun anew or gone on with."""
     with quiet():
         run = greffe.finetune(
@@ -91,7 +91,7 @@ def fine_tuned(world, out: Path, changes: list[str], *, members: int | None = No
             valid=world.valid,
             out=out,
             budget="4epochs",
-            members=members,
+            soup=soup,
             changes=["train.threads=1", "train.checkpoint_every=2steps", *changes],
             resume=True,
         )
@@ -104,7 +104,7 @@ def fine_tuned(world, out: Path, changes: list[str], *, members: int | None = No
         ["objective.dropout=0.2", "train.layer_decay=0.7"],
         ["train.gradual_unfreezing=true", "train.patience=2"],
         ["train.freeze=2", "train.accumulation=2"],
-        ["objective.token_dropout=0.1", "train.members=2"],
+        ["objective.token_dropout=0.1", "train.soup=2"],
     ],
 )
 def test_fine_tuning_stopped(world, tmp_path, monkeypatch, changes):
@@ -119,8 +119,8 @@ def test_fine_tuning_stopped(world, tmp_path, monkeypatch, changes):
 
 def test_an_average_stopped_in_each_of_its_members(world, tmp_path, monkeypatch):
     def finetune(out: str) -> str:
-        found = fine_tuned(world, tmp_path / out, ["train.batch=8"], members=3)
-        assert not (tmp_path / out / "members").exists()
+        found = fine_tuned(world, tmp_path / out, ["train.batch=8"], soup=3)
+        assert not (tmp_path / out / "soup").exists()
         return found
 
     whole = finetune("whole")
@@ -131,7 +131,7 @@ def test_an_average_stopped_in_each_of_its_members(world, tmp_path, monkeypatch)
             with pytest.raises(InterruptedRunError, match="saved in") as found:
                 finetune("parts")
         stopped.append(str(found.value))
-    assert [("members/1" in text, "members/2" in text) for text in stopped] == [
+    assert [("soup/1" in text, "soup/2" in text) for text in stopped] == [
         (False, False),
         (True, False),
         (False, True),

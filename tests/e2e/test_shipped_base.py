@@ -11,14 +11,14 @@ import pytest
 
 import greffe
 from greffe import run as run_module
-from greffe.checkpoint import write_half
 from greffe.data.corpus import Corpus
 from greffe.errors import RunError
+from greffe.model.weights import base_hash
 from greffe.progress import quiet
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
 from greffe.storage import file_hash
-from greffe.weights import base_hash
+from greffe.training.checkpoint import write_half
 
 BASE, CLASSIFIER = "greffe-xx", "greffe-yy"
 Command = Callable[..., Any]
@@ -89,19 +89,19 @@ def test_verbs_that_use_it(words: tuple[str, ...], command: Command, bases: Path
         assert f"Run {BASE}" in done.out
 
 
-@pytest.mark.parametrize("verb", ["finetune", "pretrain", "stack"])
+@pytest.mark.parametrize("verb", ["finetune", "pretrain", "linear"])
 def test_what_grows_from_it_records_its_name(
     verb: str, world: Any, command: Command, bases: Path
 ) -> None:
     given = {
         "finetune": ["--data", world.train, "--valid", world.valid, "--budget", "2steps"],
         "pretrain": [world.text, "--budget", "2steps"],
-        "stack": ["--data", world.train],
+        "linear": ["--data", world.train],
     }[verb]
-    threads = [] if verb == "stack" else ["--set", "train.threads=1"]
+    threads = [] if verb == "linear" else ["--set", "train.threads=1"]
     done = command(verb, *given, "--from", BASE, *threads, "--out", "run")
     assert done.code == 0, done.err
-    assert verb == "stack" or f"taken over from {BASE}: base" in done.err
+    assert verb == "linear" or f"taken over from {BASE}: base" in done.err
     lineage = greffe.load("run").manifest().lineage
     assert lineage.parent == BASE
     assert lineage.parent_weights == greffe.load(BASE).manifest().weights
@@ -145,8 +145,8 @@ def test_a_study_of_it(world: Any, bases: Path) -> None:
 
 
 def test_doctor_and_report(world: Any, command: Command, bases: Path) -> None:
-    looked = command("doctor", "--data", world.train, "--from", BASE)
-    assert looked.code == 0 and "unknown scripts" in looked.out, looked.err
+    evaluated = command("doctor", "--data", world.train, "--from", BASE)
+    assert evaluated.code == 0 and "unknown scripts" in evaluated.out, evaluated.err
     refused = command("report", BASE)
     assert refused.code == 2 and "--out" in refused.err
     written = command("report", BASE, "--out", "page")

@@ -47,16 +47,16 @@ def test_two_ranks_average_the_same_members(world, tmp_path):
             valid=world.valid,
             out=tmp_path / "one",
             budget="4steps",
-            members=2,
+            soup=2,
             changes=[*CHOICES, *HEAD],
         )
     errors = on_two_ranks(
         *("finetune", "--from", world.base, "--data", world.train, "--valid", world.valid),
-        *("--budget", "4steps", "--members", "2", "--out", tmp_path / "two"),
+        *("--budget", "4steps", "--soup", "2", "--out", tmp_path / "two"),
         *(word for change in HEAD for word in ("--set", change)),
     )
     assert_same(alone, greffe.load(tmp_path / "two"))
-    assert not (tmp_path / "two" / "members").exists()
+    assert not (tmp_path / "two" / "soup").exists()
     assert errors.count("average of 2") == 1
 
 
@@ -71,7 +71,7 @@ def test_two_ranks_learn_labels_of_others_first(world, tmp_path):
             world.base,
             data=world.train,
             valid=world.valid,
-            also=[others],
+            aux_data=[others],
             out=tmp_path / "one",
             budget="4steps",
             changes=[*CHOICES, "objective.dropout=0"],
@@ -79,7 +79,7 @@ def test_two_ranks_learn_labels_of_others_first(world, tmp_path):
     words = ("finetune", "--from", world.base, "--data", world.train, "--valid", world.valid)
     for table in (before, others):  # the second time over what the first has left
         errors = on_two_ranks(
-            *(*words, "--also", table, "--out", tmp_path / "two", "--overwrite"),
+            *(*words, "--aux-data", table, "--out", tmp_path / "two", "--overwrite"),
             *("--budget", "4steps", "--set", "objective.dropout=0"),
         )
         assert errors.count("24 texts are one's own too") == 1

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greffe.config import (
+from greffe.config.recipe import (
     Alibi,
     ClassificationHead,
     Learned,

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greffe import config
-from greffe.config import ModelSpec
+from greffe.config import recipe as config
+from greffe.config.recipe import ModelSpec
 from greffe.model.attention import Cache
 from greffe.model.base import Base
 from greffe.model.model import build_model

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greffe.config import Hybrid, Masked, NextSentence
+from greffe.config.recipe import Hybrid, Masked, NextSentence
 from greffe.data.shard_writer import ShardWriter
 from greffe.data.shards import PackedRows, TokenPart
 from greffe.data.tokenizer import Tokenizer

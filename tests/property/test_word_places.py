@@ -8,9 +8,9 @@ from typing import Literal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greffe.config import TokenizerSpec
+from greffe.config.recipe import TokenizerSpec
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
-from greffe.inspection.word_places import place_words
+from greffe.inference.word_spans import find_word_spans
 
 Kind = Literal["bpe", "unigram"]
 
@@ -41,7 +41,7 @@ def bare(text: str) -> str:
 @settings(deadline=None)
 def test_words_join_to_the_text_and_own_what_spells_them(kind: Kind, text: str) -> None:
     reader = tokenizer(kind)
-    places = place_words(reader, text)
+    places = find_word_spans(reader, text)
     assert "".join(places.words) == text
     assert all(places.words)
     assert places.ids == reader.encode(text)

@@ -18,7 +18,7 @@ import pytest
 
 import greffe
 from greffe import run as run_module
-from greffe.config import NextTokenHead, Recipe
+from greffe.config.recipe import NextTokenHead, Recipe
 from greffe.errors import CorruptError, RunBusyError, RunError, RunExistsError
 from greffe.output_folder import LOCK_FILE, UNFINISHED_FILE, OutputFolder
 from greffe.run import (
@@ -359,7 +359,9 @@ def test_a_package_without_bases_has_none(tmp_path: Path, monkeypatch: pytest.Mo
     assert shipped_bases() == []
     with pytest.raises(RunError, match="no run at greffe-xx") as caught:
         RunDirectory.open("greffe-xx")
-    assert caught.value.expected == "a folder that greffe pretrain, finetune, stack or blend wrote"
+    assert (
+        caught.value.expected == "a folder that greffe pretrain, finetune, linear or ensemble wrote"
+    )
 
 
 @pytest.mark.parametrize("kind", [str, Path])

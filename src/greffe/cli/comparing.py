@@ -27,15 +27,15 @@ def compare(
         list[str] | None,
         typer.Option("--arm", help="One more base to compare: name=RUN. Repeatable."),
     ] = None,
-    teachers: Annotated[
+    feature_runs: Annotated[
         list[Path] | None,
         typer.Option(
-            "--teacher",
+            "--features-from",
             help="A run that labels texts already; one more arm, advised, has what it says of each "
             "as features. Repeatable.",
         ),
     ] = None,
-    also: Annotated[
+    aux_data: Annotated[
         list[Path] | None,
         typer.Option(
             help="Labelled texts of others, with the same labels; one more arm, beside, is TF-IDF "
@@ -79,8 +79,8 @@ def compare(
         valid=valid,
         test=test,
         arms=_read_arms(arm or []),
-        teachers=teachers or [],
-        also=also or [],
+        feature_runs=feature_runs or [],
+        aux_data=aux_data or [],
         frozen=frozen,
         seeds=seeds,
         labels=_read_labels(labels),

@@ -37,9 +37,9 @@ def lab(
     ] = None,
 ) -> None:
     """The lab's five questions, answered by running them, as one page. About four minutes."""
+    from greffe.lab.lab_catalog import lab_words
     from greffe.lab.page import PAGE_FILE, lab_answers
     from greffe.lab.run import lab as run_lab
-    from greffe.lab.words import lab_words
 
     document = run_lab(
         out,

@@ -11,7 +11,7 @@ import typer
 
 from greffe.cli.comparing import compare, report
 from greffe.cli.lab import lab
-from greffe.cli.making import blend, demo, finetune, prepare, pretrain, stack
+from greffe.cli.making import demo, ensemble, finetune, linear, prepare, pretrain
 from greffe.cli.showing import show
 from greffe.cli.studying import doctor
 from greffe.cli.using import evaluate, fill, generate, predict
@@ -52,7 +52,19 @@ def _greffe(
 
 
 for verb in (
-    *(demo, prepare, pretrain, finetune, stack, blend, compare, evaluate, predict, generate, fill),
+    *(
+        demo,
+        prepare,
+        pretrain,
+        finetune,
+        linear,
+        ensemble,
+        compare,
+        evaluate,
+        predict,
+        generate,
+        fill,
+    ),
     *(show, report, doctor, lab),
 ):
     app.command()(verb)

@@ -138,10 +138,10 @@ def finetune(
     ] = None,
     recipe: o.RecipeName = None,
     valid: o.ValidTable = None,
-    also: o.Also = None,
+    aux_data: o.AuxData = None,
     budget: o.Budget = None,
     seed: o.Seed = None,
-    members: o.Members = None,
+    soup: o.Members = None,
     changes: o.Set = None,
     encoding: o.Encoding = "utf-8",
     text_column: o.TextColumn = None,
@@ -157,8 +157,8 @@ def finetune(
 ) -> None:
     """Graft a classifier onto a base and teach it your labels.
 
-    --also teaches labels of something similar first, by the recipe teach, and keeps what comes of
-    it in OUT/taught; recipe, budget, members and --set then say how your own labels are learnt.
+    With --aux-data, fine-tune on auxiliary labels first (recipe intermediate, kept in
+    OUT/intermediate); recipe, budget, soup and --set then apply to your labels.
     """
     from greffe import api
 
@@ -167,13 +167,13 @@ def finetune(
         data=data,
         out=out,
         valid=valid,
-        also=also or [],
+        aux_data=aux_data or [],
         scratch=scratch,
         like=like,
         recipe=recipe,
         budget=budget,
         seed=seed,
-        members=members,
+        soup=soup,
         changes=changes or [],
         options=o.read_options(
             encoding=encoding, text_column=text_column, label_column=label_column
@@ -185,15 +185,15 @@ def finetune(
     )
 
 
-def stack(
+def linear(
     data: o.Data,
     out: o.Out,
     from_: Annotated[
         Path | None,
         typer.Option("--from", help="The run whose base reads the texts too, or greffe-fr."),
     ] = None,
-    teachers: o.Teachers = None,
-    also: o.Also = None,
+    feature_runs: o.FeatureRuns = None,
+    aux_data: o.AuxData = None,
     tfidf: Annotated[
         bool, typer.Option("--tfidf/--no-tfidf", help="Words 1-2 and characters 2-5.")
     ] = True,
@@ -205,16 +205,16 @@ def stack(
 ) -> None:
     """TF-IDF, a base's features and what other runs say of a text, in one linear model.
 
-    Without --from and --teacher, TF-IDF alone. --also brings labels of something similar.
+    Without --from and --features-from, TF-IDF alone. --aux-data brings labels of something similar.
     """
     from greffe import joining
 
-    joining.stack(
+    joining.linear(
         data,
         out,
         base=from_,
-        teachers=teachers or [],
-        also=also or [],
+        feature_runs=feature_runs or [],
+        aux_data=aux_data or [],
         tfidf=tfidf,
         seed=seed,
         options=o.read_options(
@@ -224,7 +224,7 @@ def stack(
     )
 
 
-def blend(
+def ensemble(
     runs: Annotated[
         list[Path], typer.Argument(help="Runs that label the same classes, two or more.")
     ],
@@ -234,4 +234,4 @@ def blend(
     """Several runs as one: the mean of what they say of a text. Nothing is fitted."""
     from greffe import joining
 
-    joining.blend(runs, out, overwrite=overwrite)
+    joining.ensemble(runs, out, overwrite=overwrite)

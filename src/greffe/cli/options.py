@@ -62,15 +62,15 @@ Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Start anew where --out already holds a run.")
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")]
-Teachers = Annotated[
+FeatureRuns = Annotated[
     list[Path] | None,
     typer.Option(
-        "--teacher",
+        "--features-from",
         help="A run that labels texts already; what it says of each becomes features. "
         "Again for more.",
     ),
 ]
-Also = Annotated[
+AuxData = Annotated[
     list[Path] | None,
     typer.Option(
         help="Labelled texts of others, with the same labels, learnt from too. Repeatable."

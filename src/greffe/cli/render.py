@@ -58,7 +58,9 @@ def run_tables(path: str, manifest: Manifest) -> list[Table]:
     if lineage.initial_base:
         table.add_row("reads", manifest.direction or " and ".join(manifest.directions))
         parent = lineage.parent or "nothing: fresh weights"
-        table.add_row("grown from", f"{parent}, replanted" if lineage.replanted else parent)
+        table.add_row(
+            "grown from", f"{parent}, replanted" if lineage.vocabulary_transfer else parent
+        )
         table.add_row("initial base", lineage.initial_base[:12])
         table.add_row("tokenizer", f"{manifest.vocab:,} pieces, {lineage.tokenizer[:12]}")
     else:
@@ -99,8 +101,8 @@ def prediction_table(predictions: Sequence[Prediction], texts: Sequence[str]) ->
     table.title = None
     table.columns[1].justify = "left"
     for prediction, text in zip(predictions, texts, strict=True):
-        shares = (f"{share:.1%}" for share in prediction.probabilities.values())
-        table.add_row(prediction.label, _short(text), *shares)
+        probabilities = (f"{share:.1%}" for share in prediction.probabilities.values())
+        table.add_row(prediction.label, _short(text), *probabilities)
     return table
 
 

@@ -13,7 +13,7 @@ from greffe.errors import InputError, RecipeError
 from greffe.progress import notice
 
 if TYPE_CHECKING:
-    from greffe.config import HeadSpec, Recipe
+    from greffe.config.recipe import HeadSpec, Recipe
     from greffe.run import RunDirectory
 
 DRAWINGS = ("mask", "positions")
@@ -88,7 +88,7 @@ def _show_alone(name: str, as_json: bool) -> None:
 
 def _recipe_of(name: str) -> tuple[Recipe, RunDirectory | None]:
     """The recipe that a run or a shipped base was made with, or a recipe by name or path."""
-    from greffe.recipe_files import load_recipe
+    from greffe.config.recipe_files import load_recipe
     from greffe.run import open_base, or_a_shipped_base, run_path
 
     if run_path(name).is_dir():
@@ -108,8 +108,8 @@ def _recipe_of(name: str) -> tuple[Recipe, RunDirectory | None]:
 
 
 def _draw(kind: str, recipe: Recipe, run: RunDirectory | None, out: Path | None, size: int) -> None:
-    from greffe.checkpoint import load_model
-    from greffe.inspection import drawing
+    from greffe.inference import drawing
+    from greffe.training.checkpoint import load_model
 
     if run is not None:
         manifest = run.manifest()

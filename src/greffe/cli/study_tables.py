@@ -53,7 +53,7 @@ def _comparisons(document: StudyDocument) -> Table:
             f"{comparison.p_adjusted:.3f}",
             f"{comparison.mcnemar.p:.3f}",
             f"{100 * comparison.smallest_detectable:.1f}",
-            "yes" if comparison.is_shown else "no",
+            "yes" if comparison.is_significant else "no",
         )
     return shown
 

@@ -12,7 +12,7 @@ import typer
 from greffe.cli import options as o
 
 if TYPE_CHECKING:
-    from greffe.study.document import Finding
+    from greffe.doctor.finding import Finding
 
 _ALWAYS = (
     "copies within and across parts",
@@ -80,7 +80,7 @@ def doctor(
 
 
 def _as_json(findings: Sequence[Finding], checked: Sequence[str]) -> dict[str, object]:
-    from greffe.study.doctor_words import describe
+    from greffe.doctor.descriptions import describe
 
     rows = []
     for finding in findings:
@@ -90,7 +90,7 @@ def _as_json(findings: Sequence[Finding], checked: Sequence[str]) -> dict[str, o
 
 
 def _print_findings(findings: Sequence[Finding], checked: Sequence[str]) -> None:
-    from greffe.study.doctor_words import describe
+    from greffe.doctor.descriptions import describe
 
     severity = None
     for finding in findings:

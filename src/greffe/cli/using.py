@@ -191,8 +191,8 @@ def _print_predictions(
         shown.clear()  # a stream keeps no texts
         # Each row leaves at once: what was predicted is not lost if the rest is stopped.
         if format_ is Format.csv:
-            shares = prediction.probabilities.values()
-            writer.writerow([prediction.label, prediction.score, *shares])
+            probabilities = prediction.probabilities.values()
+            writer.writerow([prediction.label, prediction.score, *probabilities])
             sys.stdout.flush()
         else:
             row = {

@@ -55,15 +55,15 @@ def _parquet(source: str) -> Iterator[ParquetFile]:
     except ImportError:
         raise MissingExtraError("pyarrow", "parquet", "Reading .parquet") from None
     check_file(source)
-    with ExitStack() as stack:
+    with ExitStack() as linear:
         where: str | IO[bytes] = source
         if split_suffix(source)[1]:  # the reader jumps about in the file, so it needs it unpacked
-            where = stack.enter_context(tempfile.TemporaryFile())
+            where = linear.enter_context(tempfile.TemporaryFile())
             for chunk in read_chunks(source):
                 where.write(chunk)
             where.seek(0)
         try:
-            yield stack.enter_context(ParquetFile(where, pre_buffer=False))
+            yield linear.enter_context(ParquetFile(where, pre_buffer=False))
         except (pyarrow.ArrowException, OSError) as error:
             raise damaged(source, error) from None
 

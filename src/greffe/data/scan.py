@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from greffe.config import Spec
+from greffe.config.recipe import Spec
 from greffe.data.text import ReadOptions, read_documents, source_identity
 from greffe.errors import DataError
 from greffe.progress import Progress, notice, quiet

@@ -16,7 +16,7 @@ from math import isqrt
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, trainers
 
-from greffe.config import TokenizerSpec
+from greffe.config.recipe import TokenizerSpec
 from greffe.data.pieces import (
     BYTE_PIECES,
     SPACE,
@@ -150,11 +150,11 @@ def _learn_bpe(words: Mapping[str, int], alphabet: list[str], room: int) -> mode
     )
     occurrences = (word for word, count in words.items() for word in repeat(word, count))
     backend.train_from_iterator(occurrences, trainer)
-    learnt = json.loads(backend.to_str())["model"]
-    pieces = sorted(learnt["vocab"], key=learnt["vocab"].__getitem__)
+    learned = json.loads(backend.to_str())["model"]
+    pieces = sorted(learned["vocab"], key=learned["vocab"].__getitem__)
     return models.BPE(
         vocab={piece: id for id, piece in enumerate((*RESERVED, *pieces))},
-        merges=[(left, right) for left, right in learnt["merges"]],
+        merges=[(left, right) for left, right in learned["merges"]],
         unk_token="<oov>",
         byte_fallback=True,
     )
@@ -180,8 +180,8 @@ def _unigram_scores(words: Mapping[str, int], alphabet: list[str], room: int) ->
     )
     frequent = sorted(words.items(), key=lambda item: (-item[1], item[0]))[:MOST_UNIGRAM_WORDS]
     backend.train_from_iterator(_with_endings(dict(frequent)), trainer)
-    learnt: dict[str, float] = dict(json.loads(backend.to_str())["model"]["vocab"])
-    return _settled({p: s for p, s in learnt.items() if not {_BOUNDARY, _END} & set(p)})
+    learned: dict[str, float] = dict(json.loads(backend.to_str())["model"]["vocab"])
+    return _settled({p: s for p, s in learned.items() if not {_BOUNDARY, _END} & set(p)})
 
 
 def _with_endings(words: Mapping[str, int]) -> Iterator[str]:
@@ -199,17 +199,17 @@ def _with_endings(words: Mapping[str, int]) -> Iterator[str]:
             yield _BOUNDARY.join(repeat(word, isqrt(count))) + _END
 
 
-def _settled(learnt: dict[str, float]) -> dict[str, float]:
+def _settled(learned: dict[str, float]) -> dict[str, float]:
     """Scores without what differs between two trainings on the same words, in a fixed order.
 
     The trainer sums in the order of a hash table, which moves the last digits, and gives
     characters that no word needs alone a step of 0.0001 each above the lowest score, in that
     same order.
     """
-    lowest = min(learnt.values())
-    steps = lowest + 0.0001 * sum(len(piece) == 1 for piece in learnt)
+    lowest = min(learned.values())
+    steps = lowest + 0.0001 * sum(len(piece) == 1 for piece in learned)
     scores = {
         piece: round(lowest if len(piece) == 1 and score <= steps else score, 6)
-        for piece, score in learnt.items()
+        for piece, score in learned.items()
     }
     return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))

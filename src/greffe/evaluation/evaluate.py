@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from greffe.config import LongTexts
+from greffe.config.recipe import LongTexts
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.evaluation.metrics import Evaluation, evaluate_probabilities, label_indices
@@ -31,8 +31,8 @@ def evaluate_classifier(
 ) -> Evaluation:
     """Predict every example's text and compare with its label."""
     require_classifier(model, labels)
-    truth = [example.label for example in examples]
-    label_indices(labels, truth)  # an unknown label is an error before the work, not after it
+    targets = [example.label for example in examples]
+    label_indices(labels, targets)  # an unknown label is an error before the work, not after it
     texts = (example.text for example in examples)
     predictions = list(predict(model, tokenizer, labels, texts, causal=causal, long=long))
     if cuts := [prediction.cut for prediction in predictions if prediction.cut]:
@@ -44,7 +44,7 @@ def evaluate_predictions(
     labels: Sequence[str], examples: Sequence[Example], predictions: Iterable[Prediction]
 ) -> Evaluation:
     """The same for predictions of any classifier; a lazy one is asked after labels are checked."""
-    truth = [example.label for example in examples]
-    label_indices(labels, truth)
-    shares = np.array([[*prediction.probabilities.values()] for prediction in predictions])
-    return evaluate_probabilities(labels, truth, shares)
+    targets = [example.label for example in examples]
+    label_indices(labels, targets)
+    probabilities = np.array([[*prediction.probabilities.values()] for prediction in predictions])
+    return evaluate_probabilities(labels, targets, probabilities)

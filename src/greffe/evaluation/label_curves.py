@@ -13,7 +13,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from greffe.config import Spec
+from greffe.config.recipe import Spec
 from greffe.evaluation.intervals import LEVEL, student
 from greffe.seeding import rng
 
@@ -186,8 +186,8 @@ def _without_chance(by_text: np.ndarray, rest: np.ndarray) -> np.ndarray:
     is_real = sizes > ROUNDING * max(float(sizes[-1]), ROUNDING)
     roots, axes = np.sqrt(sizes[is_real]), axes[:, is_real]
     to_unit, from_unit = axes / roots, axes * roots  # [n, axes]
-    shares, turns = np.linalg.eigh(np.eye(len(roots)) - to_unit.T @ chance @ to_unit)
-    shrink = (turns * np.sqrt(np.clip(shares, 0, 1))) @ turns.T
+    probabilities, turns = np.linalg.eigh(np.eye(len(roots)) - to_unit.T @ chance @ to_unit)
+    shrink = (turns * np.sqrt(np.clip(probabilities, 0, 1))) @ turns.T
     shrunk: np.ndarray = from_unit @ shrink @ to_unit.T
     return shrunk
 

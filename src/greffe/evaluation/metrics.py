@@ -58,10 +58,10 @@ class Evaluation:
         )
 
 
-def label_indices(labels: Sequence[str], truth: Sequence[str]) -> np.ndarray:
+def label_indices(labels: Sequence[str], targets: Sequence[str]) -> np.ndarray:
     """Index of each true label among the known ones; [N] int64."""
     index = {label: number for number, label in enumerate(labels)}
-    unknown = sorted(set(truth) - set(index))
+    unknown = sorted(set(targets) - set(index))
     if unknown:
         raise DataError(
             f"The examples have {'a label' if len(unknown) == 1 else 'labels'} "
@@ -70,38 +70,38 @@ def label_indices(labels: Sequence[str], truth: Sequence[str]) -> np.ndarray:
             found=_shown(unknown),
             hint="evaluate on examples with the labels of training, or finetune on these",
         )
-    return np.array([index[label] for label in truth], dtype=np.int64)
+    return np.array([index[label] for label in targets], dtype=np.int64)
 
 
 def evaluate_probabilities(
-    labels: Sequence[str], truth: Sequence[str], probabilities: np.ndarray
+    labels: Sequence[str], targets: Sequence[str], probabilities: np.ndarray
 ) -> Evaluation:
     """Compare true labels with probabilities [N, classes], columns in the order of `labels`."""
     from sklearn import metrics
 
-    if not truth:
+    if not targets:
         raise DataError("There are no examples to evaluate on.", found="an empty table")
-    assert probabilities.shape == (len(truth), len(labels))
+    assert probabilities.shape == (len(targets), len(labels))
     if not np.isfinite(probabilities).all():
         raise DataError(
             "The model's scores are not finite: there is nothing to evaluate.",
             hint="its training diverged; train it again with a lower rate",
         )
     classes = list(range(len(labels)))
-    true = label_indices(labels, truth)
+    true = label_indices(labels, targets)
     # Single-precision rows miss a sum of one by more than scikit-learn accepts in silence.
-    shares = np.asarray(probabilities, dtype=np.float64)
-    shares = shares / shares.sum(axis=1, keepdims=True)
-    predicted = shares.argmax(axis=1)
+    probabilities = np.asarray(probabilities, dtype=np.float64)
+    probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
+    predicted = probabilities.argmax(axis=1)
     precision, recall, f1, support = metrics.precision_recall_fscore_support(
         true, predicted, labels=classes, zero_division=0.0
     )
     return Evaluation(
-        examples=len(truth),
+        examples=len(targets),
         accuracy=float(metrics.accuracy_score(true, predicted)),
         macro_f1=float(metrics.f1_score(true, predicted, average="macro", zero_division=0.0)),
-        log_loss=float(metrics.log_loss(true, shares, labels=classes)),
-        calibration_error=calibration_error(true, shares),
+        log_loss=float(metrics.log_loss(true, probabilities, labels=classes)),
+        calibration_error=calibration_error(true, probabilities),
         per_class=[
             ClassScore(label, float(p), float(r), float(f), int(n))
             for label, p, r, f, n in zip(labels, precision, recall, f1, support, strict=True)

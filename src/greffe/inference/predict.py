@@ -12,7 +12,7 @@ from itertools import islice
 import numpy as np
 from torch import Tensor
 
-from greffe.config import ClassificationHead, LongTexts
+from greffe.config.recipe import ClassificationHead, LongTexts
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError
 from greffe.inference.batched import BATCH_TOKENS, read_rows

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from greffe.config import (
+from greffe.config.recipe import (
     ClassificationHead,
     HeadSpec,
     Learned,
@@ -50,7 +50,7 @@ def count_parameters(recipe: Recipe, classes: int = 2) -> Counting:
             )
             for row in counted.rows
         ],
-        truth=_totals(spec, vocab, heads),
+        targets=_totals(spec, vocab, heads),
         mistakes=_mistakes(spec, vocab, classes),
     )
 

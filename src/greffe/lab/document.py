@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from greffe.config import Direction, Spec
+from greffe.config.recipe import Direction, Spec
 from greffe.evaluation.intervals import Estimate
 from greffe.study.document import Matrix, ParameterRow, StudyDocument
 
@@ -142,7 +142,7 @@ class HeadShapes(Spec):
     classification_parameters: int
 
 
-class Untaught(Spec):
+class Untrained(Spec):
     """Losses of fresh heads, in nats, beside those of someone who guesses evenly."""
 
     next_token: float
@@ -171,7 +171,7 @@ class Heads(Spec):
     """Question 2: why the head is replaced."""
 
     shapes: HeadShapes
-    untaught: Untaught
+    untrained: Untrained
     answers: TwoAnswers
 
 
@@ -205,7 +205,7 @@ class Counting(Spec):
     layers: int
     heads: int
     rows: list[ParameterRow]
-    truth: Totals
+    targets: Totals
     mistakes: list[Mistake]
 
 

@@ -13,11 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from greffe.api import Run
-from greffe.config import ClassificationHead, HeadSpec, NextTokenHead, Recipe
+from greffe.config.recipe import ClassificationHead, HeadSpec, NextTokenHead, Recipe
 from greffe.data.pieces import SPACE
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.forward import reading
-from greffe.lab.document import Heads, HeadShapes, NextWords, TwoAnswers, Untaught
+from greffe.lab.document import Heads, HeadShapes, NextWords, TwoAnswers, Untrained
 from greffe.model.model import Model, build_model
 
 SENTENCE = "Bonjour les amis, ce roman est magnifique."
@@ -39,7 +39,7 @@ def examine_heads(recipe: Recipe, causal: Run, classifier: Run, sentence: str = 
     ids = _ids(causal.tokenizer, sentence)
     return Heads(
         shapes=head_shapes(model, ids, recipe.name),
-        untaught=first_losses(model, ids),
+        untrained=first_losses(model, ids),
         answers=two_answers(causal, classifier, sentence),
     )
 
@@ -48,7 +48,7 @@ def head_shapes(model: Model, ids: Tensor, name: str) -> HeadShapes:
     """What goes in and comes out of base and heads for ids [1, T]."""
     with reading(model):
         hidden = model.base(ids, causal=True)
-        words = model.scores(hidden, "next_token")
+        catalog = model.scores(hidden, "next_token")
         classes = model.scores(hidden, "classification")
     decoder, _ = model.vocabulary_head("next_token").decoder(model.base.embedding.weight)
     targets = _next_ids(ids)
@@ -60,7 +60,7 @@ def head_shapes(model: Model, ids: Tensor, name: str) -> HeadShapes:
         ids=list(ids.shape),
         hidden=list(hidden.shape),
         next_token_weight=list(decoder.shape),
-        next_token_scores=list(words.shape),
+        next_token_scores=list(catalog.shape),
         next_token_targets=list(targets.shape),
         next_token_parameters=_count(model, "next_token"),
         classification_weight=list(_weight(model).shape),
@@ -70,17 +70,17 @@ def head_shapes(model: Model, ids: Tensor, name: str) -> HeadShapes:
     )
 
 
-def first_losses(model: Model, ids: Tensor) -> Untaught:
+def first_losses(model: Model, ids: Tensor) -> Untrained:
     """Losses of both heads before the first step, beside those of even guesses."""
     with reading(model):
         hidden = model.base(ids, causal=True)
-        words = model.scores(hidden, "next_token")[:, :-1]
+        catalog = model.scores(hidden, "next_token")[:, :-1]
         classes = model.scores(hidden, "classification")
         # Whatever the label is, a head that knows nothing should lose about as much.
         each = torch.arange(classes.shape[-1])
         of_class = F.cross_entropy(classes.expand(len(each), -1), each)
-        of_word = F.cross_entropy(words.flatten(0, 1), _next_ids(ids).flatten())
-    return Untaught(
+        of_word = F.cross_entropy(catalog.flatten(0, 1), _next_ids(ids).flatten())
+    return Untrained(
         next_token=float(of_word),
         next_token_guess=math.log(model.vocab),
         classification=float(of_class),

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from greffe.config import Recipe, Spec
+from greffe.config.recipe import Recipe, Spec
+from greffe.config.recipe_files import load_recipe
 from greffe.data.tables import read_examples
 from greffe.data.text import ReadOptions
 from greffe.errors import DataError
 from greffe.lab.document import LabData
 from greffe.lab.tasks import TaskSize
 from greffe.progress import notice
-from greffe.recipe_files import load_recipe
 from greffe.samples.toy import toy_documents, toy_reviews
 from greffe.storage import write_atomic
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import assert_never
 
 from greffe.lab.document import LabDocument
+from greffe.lab.lab_catalog import lab_words
 from greffe.lab.page import lab_page
-from greffe.lab.words import lab_words
-from greffe.report.blocks import Beside, Block, Code, Figure, Partial, Prose
+from greffe.report.blocks import Block, Code, Figure, Partial, Prose, SideBySide
 from greffe.report.tables import Table, markdown_text, table_markdown
 from greffe.storage import disk_error, write_atomic
 
@@ -28,8 +28,8 @@ _FONT = "svg { font-family: system-ui, sans-serif; background: #ffffff; }"
 
 def write_lab_markdown(document: LabDocument, folder: Path) -> Path:
     """`lab.md` in `folder`, and its figures in a folder beside it; in English."""
-    words = lab_words("en")
-    page = lab_page(document, words)
+    catalog = lab_words("en")
+    page = lab_page(document, catalog)
     try:
         (folder / FIGURES).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -57,7 +57,7 @@ def _block(block: Block) -> str:
             title = markdown_text(block.title)
             picture = f"![{title}]({FIGURES}/{block.ident}.svg)"
             return f"**{title}.** {markdown_text(block.caption)}\n\n{picture}"
-        case Beside():
+        case SideBySide():
             return "\n\n".join(_block(figure) for figure in block.figures)
         case Table():
             return f"**{markdown_text(block.title)}**\n\n{table_markdown(block)}"
@@ -75,7 +75,7 @@ def _figures(blocks: Iterable[Block]) -> Iterator[Figure]:
     for block in blocks:
         if isinstance(block, Figure):
             yield block
-        elif isinstance(block, Beside):
+        elif isinstance(block, SideBySide):
             yield from block.figures
 
 

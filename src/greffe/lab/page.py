@@ -13,6 +13,7 @@ from greffe.lab.attention_sections import (
     positions_section,
 )
 from greffe.lab.document import LabDocument
+from greffe.lab.lab_catalog import lab_words
 from greffe.lab.model_sections import counting_section, heads_section
 from greffe.lab.study_sections import (
     objectives_answer,
@@ -21,10 +22,9 @@ from greffe.lab.study_sections import (
     pretraining_section,
     spoken_budget,
 )
-from greffe.lab.words import lab_words
-from greffe.report.numbers import Language
+from greffe.report.catalog import Catalog
+from greffe.report.number_format import Language
 from greffe.report.page import Page, page_html
-from greffe.report.words import Words
 from greffe.storage import write_atomic
 
 PAGE_FILE = "lab.html"
@@ -32,71 +32,73 @@ PAGE_FILE = "lab.html"
 
 def write_lab_page(document: LabDocument, folder: Path, language: Language) -> Path:
     """The page as one HTML file in `folder`."""
-    words = lab_words(language)
+    catalog = lab_words(language)
     path = folder / PAGE_FILE
-    text = page_html(lab_page(document, words), words)
+    text = page_html(lab_page(document, catalog), catalog)
     write_atomic(path, text.encode("utf-8", "backslashreplace"))
     return path
 
 
-def lab_page(document: LabDocument, words: Words) -> Page:
+def lab_page(document: LabDocument, catalog: Catalog) -> Page:
     """Answers first, then the sections."""
     attention = document.attention
     return Page(
-        title=words("lab.title"),
-        headline=words("lab.headline"),
-        sentences=[*lab_answers(document, words), *_caution(document, words)],
-        about=_about(document, words),
+        title=catalog("lab.title"),
+        headline=catalog("lab.headline"),
+        sentences=[*lab_answers(document, catalog), *_caution(document, catalog)],
+        about=_about(document, catalog),
         sections=[
-            attention_section(attention, words),
-            mask_section(attention.mask, words),
-            positions_section(attention.order, attention.chain, words),
-            heads_section(document.heads, words),
-            counting_section(document.counting, words),
-            pretraining_section(document, words),
-            objectives_section(document, words),
+            attention_section(attention, catalog),
+            mask_section(attention.mask, catalog),
+            positions_section(attention.order, attention.chain, catalog),
+            heads_section(document.heads, catalog),
+            counting_section(document.counting, catalog),
+            pretraining_section(document, catalog),
+            objectives_section(document, catalog),
         ],
-        footer=words("lab.made", version=__version__),
+        footer=catalog("lab.made", version=__version__),
     )
 
 
-def lab_answers(document: LabDocument, words: Words) -> list[str]:
+def lab_answers(document: LabDocument, catalog: Catalog) -> list[str]:
     """One sentence or two a question, each with its number."""
-    attention, truth = document.attention, document.counting.truth
+    attention, targets = document.attention, document.counting.targets
     shapes = document.heads.shapes
-    totals = {name: words.number(total) for name, total in truth.model_dump().items()}
+    totals = {name: catalog.number(total) for name, total in targets.model_dump().items()}
     return [
-        mask_answer(attention.mask, words, "lab.answer"),
-        order_answer(attention.order, words, "lab.answer"),
-        words(
+        mask_answer(attention.mask, catalog, "lab.answer"),
+        order_answer(attention.order, catalog, "lab.answer"),
+        catalog(
             "lab.answer.heads",
-            vocab=words.number(shapes.vocab),
-            classes=words.number(shapes.classes),
+            vocab=catalog.number(shapes.vocab),
+            classes=catalog.number(shapes.classes),
             base=totals["base"],
         ),
-        words("lab.answer.counting", **totals),
-        words("lab.answer.numbered", number=4, answer=pretraining_answer(document.study, words)),
-        words("lab.answer.numbered", number=5, answer=objectives_answer(document, words)),
+        catalog("lab.answer.counting", **totals),
+        catalog(
+            "lab.answer.numbered", number=4, answer=pretraining_answer(document.study, catalog)
+        ),
+        catalog("lab.answer.numbered", number=5, answer=objectives_answer(document, catalog)),
     ]
 
 
-def _caution(document: LabDocument, words: Words) -> list[str]:
+def _caution(document: LabDocument, catalog: Catalog) -> list[str]:
     if document.data.is_sample:
-        return [words("lab.sample_only")]
-    return [words("lab.reviews_only")] if document.data.corpus_is_reviews else []
+        return [catalog("lab.sample_only")]
+    return [catalog("lab.reviews_only")] if document.data.corpus_is_reviews else []
 
 
-def _about(document: LabDocument, words: Words) -> str:
+def _about(document: LabDocument, catalog: Catalog) -> str:
     study, data = document.study, document.data
     texts = {part.name: part.texts for part in study.data.parts}
-    return words(
+    return catalog(
         f"lab.about_{'sample' if data.is_sample else 'files'}",
         recipe=data.recipe,
-        documents=words.counted(data.documents, "document"),
+        documents=catalog.counted(data.documents, "document"),
         corpus=data.corpus,
-        budget=spoken_budget(data.budget, words),
-        train=words.counted(texts["train"], "text"),
-        valid=words.counted(texts["valid"], "text"),
-        scored=words.counted(study.data.scored, "test_text"),
-        seeds=words.counted(len(study.repeat.seeds), "seed"),
+        budget=spoken_budget(data.budget, catalog),
+        train=catalog.counted(texts["train"], "text"),
+        valid=catalog.counted(texts["valid"], "text"),
+        scored=catalog.counted(study.data.scored, "test_text"),
+        seeds=catalog.counted(len(study.repeat.seeds), "seed"),
     )

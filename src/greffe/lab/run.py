@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from greffe.api import Run, prepare, pretrain
-from greffe.config import Recipe
+from greffe.config.recipe import Recipe
+from greffe.config.recipe_files import load_recipe
 from greffe.data.corpus import Corpus
 from greffe.errors import RecipeError
-from greffe.inspection.pictures import pictures
+from greffe.inference.pictures import pictures
 from greffe.lab.counting import count_parameters
 from greffe.lab.document import (
     Attention,
@@ -30,8 +31,7 @@ from greffe.lab.tasks import TaskSize, one_thread
 from greffe.lab.without_mask import mask_task
 from greffe.lab.without_positions import chain_task, order_task
 from greffe.progress import Progress, notice
-from greffe.recipe_files import load_recipe
-from greffe.report.numbers import Language
+from greffe.report.number_format import Language
 from greffe.storage import disk_error, read_json, write_json
 from greffe.studies import Study, compare
 from greffe.study.document import Matrix

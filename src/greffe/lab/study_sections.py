@@ -4,35 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from greffe.config import Masked
+from greffe.config.recipe import Masked
+from greffe.config.spans import Span
 from greffe.lab.document import LabDocument
-from greffe.report.blocks import Block, Figure, Prose, Section, chart_words, section
-from greffe.report.cells import count_cell, interval_cell, percent_cell, values_cell
+from greffe.report.blocks import Block, Figure, Prose, Section, chart_texts, section
+from greffe.report.catalog import Catalog
 from greffe.report.charts import IntervalRow, Point, Series, interval_chart, line_chart
+from greffe.report.table_cells import count_cell, interval_cell, percent_cell, values_cell
 from greffe.report.tables import Table, cell, number_column, text_column
 from greffe.report.verdict import arm_name, verdict
-from greffe.report.words import Words
-from greffe.spans import Span
 from greffe.study.document import Arm, Comparison, StudyDocument
 from greffe.study.plan import MAJORITY, PRETRAINED, SCRATCH, TFIDF
 
 
-def pretraining_section(document: LabDocument, words: Words) -> Section:
+def pretraining_section(document: LabDocument, catalog: Catalog) -> Section:
     """Question 4: two arms over the epochs, and on the test part."""
     arms = _arms(document.study, (PRETRAINED, SCRATCH))
-    names = {arm.name: arm_name(words, arm) for arm in arms}
-    plain = {arm.name: words.percent(arm.accuracy.mean) for arm in document.study.arms}
+    names = {arm.name: arm_name(catalog, arm) for arm in arms}
+    plain = {arm.name: catalog.percent(arm.accuracy.mean) for arm in document.study.arms}
     blocks: list[Block] = [
-        Prose(pretraining_answer(document.study, words)),
-        _epochs("pretraining-epochs", arms, names, words),
-        _tested("pretraining-test", arms, names, words),
-        _table("pretraining", arms, names, words),
-        Prose(words("lab.study.plain", tfidf=plain[TFIDF], majority=plain[MAJORITY])),
+        Prose(pretraining_answer(document.study, catalog)),
+        _epochs("pretraining-epochs", arms, names, catalog),
+        _tested("pretraining-test", arms, names, catalog),
+        _table("pretraining", arms, names, catalog),
+        Prose(catalog("lab.study.plain", tfidf=plain[TFIDF], majority=plain[MAJORITY])),
     ]
-    return section("pretraining", words, blocks)
+    return section("pretraining", catalog, blocks)
 
 
-def pretraining_answer(study: StudyDocument, words: Words) -> str:
+def pretraining_answer(study: StudyDocument, catalog: Catalog) -> str:
     """The study's first question alone, without its baselines."""
     alone = study.model_copy(
         update={
@@ -40,41 +40,41 @@ def pretraining_answer(study: StudyDocument, words: Words) -> str:
             "comparisons": [_comparison(study, PRETRAINED, SCRATCH)],
         }
     )
-    return verdict(alone, words.language).headline
+    return verdict(alone, catalog.language).headline
 
 
-def objectives_section(document: LabDocument, words: Words) -> Section:
+def objectives_section(document: LabDocument, catalog: Catalog) -> Section:
     """Question 5: two bases and, to see what either brought, the model from scratch."""
     causal, masked = document.causal_arm, document.masked_arm
     arms = _arms(document.study, (causal, masked, SCRATCH))
-    names = {arm.name: arm_name(words, arm) for arm in arms}
-    names[causal], names[masked] = words("lab.study.causal"), words("lab.study.masked")
+    names = {arm.name: arm_name(catalog, arm) for arm in arms}
+    names[causal], names[masked] = catalog("lab.study.causal"), catalog("lab.study.masked")
     blocks: list[Block] = [
-        Prose(objectives_answer(document, words)),
-        _epochs("objectives-epochs", arms, names, words),
-        _tested("objectives-test", arms, names, words),
-        _table("objectives", arms, names, words),
+        Prose(objectives_answer(document, catalog)),
+        _epochs("objectives-epochs", arms, names, catalog),
+        _tested("objectives-test", arms, names, catalog),
+        _table("objectives", arms, names, catalog),
         Prose(
-            words(
+            catalog(
                 "lab.study.budget",
-                budget=spoken_budget(document.data.budget, words),
-                ratio=words.percent(Masked().ratio, 0),
+                budget=spoken_budget(document.data.budget, catalog),
+                ratio=catalog.percent(Masked().ratio, 0),
             )
         ),
-        Prose(words("lab.study.whole")),
+        Prose(catalog("lab.study.whole")),
     ]
-    return section("objectives", words, blocks)
+    return section("objectives", catalog, blocks)
 
 
-def spoken_budget(budget: str, words: Words) -> str:
+def spoken_budget(budget: str, catalog: Catalog) -> str:
     """`800steps` or `10m` as a reader says it."""
     span = Span.parse(budget)
     if span.unit == "seconds":
-        return words.duration(span.amount)
-    return words.counted(span.amount, span.unit.removesuffix("s"))
+        return catalog.duration(span.amount)
+    return catalog.counted(span.amount, span.unit.removesuffix("s"))
 
 
-def objectives_answer(document: LabDocument, words: Words) -> str:
+def objectives_answer(document: LabDocument, catalog: Catalog) -> str:
     """Left to right against masked: who was better, or that nobody was shown to be."""
     study = document.study
     causal, masked = _arms(study, (document.causal_arm, document.masked_arm))
@@ -83,24 +83,24 @@ def objectives_answer(document: LabDocument, words: Words) -> str:
     sign = 1 if found.first == masked.name else -1
     difference = sign * found.difference.mean
     low, high = sorted((sign * found.difference.low, sign * found.difference.high))
-    shares = {arm.name: words.percent(arm.accuracy.mean) for arm in (causal, masked)}
-    if not found.is_shown:
-        return words(
+    shares = {arm.name: catalog.percent(arm.accuracy.mean) for arm in (causal, masked)}
+    if not found.is_significant:
+        return catalog(
             "lab.answer.objectives_not_shown",
             causal=shares[causal.name],
             masked=shares[masked.name],
-            difference=words.counted_points(difference, signed=True),
-            interval=words.interval_points(low, high),
+            difference=catalog.counted_points(difference, signed=True),
+            interval=catalog.interval_points(low, high),
         )
     winner, loser = (masked, causal) if difference > 0 else (causal, masked)
     if difference < 0:
         low, high = -high, -low
-    return words(
+    return catalog(
         "lab.answer.objectives_shown",
-        winner=words("lab.answer.masked" if winner is masked else "lab.answer.causal"),
-        difference=words.counted_points(abs(difference)),
-        interval=words.interval_points(low, high),
-        p=words.probability(found.p_adjusted),
+        winner=catalog("lab.answer.masked" if winner is masked else "lab.answer.causal"),
+        difference=catalog.counted_points(abs(difference)),
+        interval=catalog.interval_points(low, high),
+        p=catalog.probability(found.p_adjusted),
         first=shares[winner.name],
         second=shares[loser.name],
     )
@@ -109,9 +109,9 @@ def objectives_answer(document: LabDocument, words: Words) -> str:
 # --- figures ------------------------------------------------------------------------------------
 
 
-def _epochs(ident: str, arms: Sequence[Arm], names: dict[str, str], words: Words) -> Figure:
-    title = words("lab.study.epochs_title", names=words.enumeration(list(names.values())))
-    caption = words("lab.study.epochs_caption")
+def _epochs(ident: str, arms: Sequence[Arm], names: dict[str, str], catalog: Catalog) -> Figure:
+    title = catalog("lab.study.epochs_title", names=catalog.enumeration(list(names.values())))
+    caption = catalog("lab.study.epochs_caption")
     svg = line_chart(
         [
             Series(
@@ -124,34 +124,34 @@ def _epochs(ident: str, arms: Sequence[Arm], names: dict[str, str], words: Words
         ident=ident,
         title=title,
         description=caption,
-        x_label=words("figure.epochs.x"),
-        y_label=words("figure.epochs.y"),
-        words=chart_words(words),
+        x_label=catalog("figure.epochs.x"),
+        y_label=catalog("figure.epochs.y"),
+        catalog=chart_texts(catalog),
     )
     rows = [
         [
             cell(names[arm.name], arm.name),
-            cell(words.decimal(point.epoch, 1), point.epoch),
-            percent_cell(words, point.mean),
-            cell(words.interval_percent(point.low, point.high), point.low, point.high),
-            values_cell(words, point.values),
+            cell(catalog.decimal(point.epoch, 1), point.epoch),
+            percent_cell(catalog, point.mean),
+            cell(catalog.interval_percent(point.low, point.high), point.low, point.high),
+            values_cell(catalog, point.values),
         ]
         for arm in arms
         for point in arm.epochs
     ]
     columns = [
-        text_column(words("column.arm"), "arm"),
-        number_column(words("column.epoch"), "epoch"),
-        number_column(words("column.accuracy"), "accuracy"),
-        number_column(words("column.interval"), "low", "high"),
-        number_column(words("column.values"), "values"),
+        text_column(catalog("column.arm"), "arm"),
+        number_column(catalog("column.epoch"), "epoch"),
+        number_column(catalog("column.accuracy"), "accuracy"),
+        number_column(catalog("column.interval"), "low", "high"),
+        number_column(catalog("column.values"), "values"),
     ]
     return Figure(ident, title, caption, svg, Table(ident, title, columns, rows))
 
 
-def _tested(ident: str, arms: Sequence[Arm], names: dict[str, str], words: Words) -> Figure:
-    title = words("lab.study.test_title", names=words.enumeration(list(names.values())))
-    caption = words("lab.study.test_caption")
+def _tested(ident: str, arms: Sequence[Arm], names: dict[str, str], catalog: Catalog) -> Figure:
+    title = catalog("lab.study.test_title", names=catalog.enumeration(list(names.values())))
+    caption = catalog("lab.study.test_caption")
     svg = interval_chart(
         [
             IntervalRow(
@@ -167,39 +167,39 @@ def _tested(ident: str, arms: Sequence[Arm], names: dict[str, str], words: Words
         ident=ident,
         title=title,
         description=caption,
-        x_label=words("figure.arms.x"),
-        words=chart_words(words),
+        x_label=catalog("figure.arms.x"),
+        catalog=chart_texts(catalog),
     )
     rows = [
-        [cell(names[arm.name], arm.name), values_cell(words, arm.accuracy.values)] for arm in arms
+        [cell(names[arm.name], arm.name), values_cell(catalog, arm.accuracy.values)] for arm in arms
     ]
     columns = [
-        text_column(words("column.arm"), "arm"),
-        number_column(words("column.values"), "accuracy"),
+        text_column(catalog("column.arm"), "arm"),
+        number_column(catalog("column.values"), "accuracy"),
     ]
     return Figure(ident, title, caption, svg, Table(ident, title, columns, rows))
 
 
-def _table(name: str, arms: Sequence[Arm], names: dict[str, str], words: Words) -> Table:
-    none = cell(words("number.none"), None)
+def _table(name: str, arms: Sequence[Arm], names: dict[str, str], catalog: Catalog) -> Table:
+    none = cell(catalog("number.none"), None)
     rows = []
     for arm in arms:
         tokens = arm.cost.pretraining_tokens
         rows.append(
             [
                 cell(names[arm.name], arm.name),
-                percent_cell(words, arm.accuracy.mean),
-                interval_cell(words, arm.accuracy),
-                none if tokens is None else count_cell(words, tokens),
+                percent_cell(catalog, arm.accuracy.mean),
+                interval_cell(catalog, arm.accuracy),
+                none if tokens is None else count_cell(catalog, tokens),
             ]
         )
     columns = [
-        text_column(words("column.arm"), "arm"),
-        number_column(words("column.accuracy"), "accuracy"),
-        number_column(words("column.interval"), "low", "high"),
-        number_column(words("lab.study.column_pretraining"), "pretraining_tokens"),
+        text_column(catalog("column.arm"), "arm"),
+        number_column(catalog("column.accuracy"), "accuracy"),
+        number_column(catalog("column.interval"), "low", "high"),
+        number_column(catalog("lab.study.column_pretraining"), "pretraining_tokens"),
     ]
-    return Table(name, words("lab.study.table"), columns, rows)
+    return Table(name, catalog("lab.study.table"), columns, rows)
 
 
 def _style(arm: Arm) -> str:

@@ -13,16 +13,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from greffe.config import HeadSpec, ModelSpec, NoPosition, PositionSpec, Sinusoidal, Spec, TrainSpec
+from greffe.config.recipe import (
+    HeadSpec,
+    ModelSpec,
+    NoPosition,
+    PositionSpec,
+    Sinusoidal,
+    Spec,
+    TrainSpec,
+)
 from greffe.data.batches import Batch
 from greffe.model.model import Model, build_model
 from greffe.objectives.objective import Objective, vocabulary_term
 from greffe.samples.toy import MarkovLanguage
 from greffe.seeding import rng
+from greffe.training.distributed import World
 from greffe.training.loop import train
 from greffe.training.optim import build_optimizer
 from greffe.training.schedule import Budget, Clock
-from greffe.world import World
 
 BATCH = 32
 PREDICTIONS = "next_token"
@@ -134,8 +142,8 @@ def language_rows(language: MarkovLanguage, count: int, length: int, seed: int) 
 
 def best_bits(language: MarkovLanguage, rows: Tensor) -> float:
     """Bits a word of rows [B, T] for who knows the language and, of the row, the words before."""
-    words, order = len(language.words), language.order
-    starts = language.stationary.reshape((words,) * order)
+    catalog, order = len(language.words), language.order
+    starts = language.stationary.reshape((catalog,) * order)
     columns = rows.numpy().T  # [T, B]
     chances = []
     for place in range(1, len(columns)):
@@ -144,7 +152,7 @@ def best_bits(language: MarkovLanguage, rows: Tensor) -> float:
             joint = starts.sum(axis=tuple(range(place + 1, order)))
             table = joint / joint.sum(axis=-1, keepdims=True)
         else:
-            table = language.next_word.reshape((words,) * (order + 1))
+            table = language.next_word.reshape((catalog,) * (order + 1))
         chances.append(table[(*known, columns[place])])
     return float(-np.log2(np.stack(chances)).mean())
 

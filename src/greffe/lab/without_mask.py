@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from greffe.config import NextTokenHead
+from greffe.config.recipe import NextTokenHead
 from greffe.evaluation.intervals import seeds_estimate
 from greffe.lab.document import CurvePoint, MaskArm, MaskTask
 from greffe.lab.tasks import (

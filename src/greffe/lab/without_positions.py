@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from greffe.config import Classification, ClassificationHead, Direction, NextTokenHead
+from greffe.config.recipe import Classification, ClassificationHead, Direction, NextTokenHead
 from greffe.evaluation.intervals import crossed_estimate, seeds_estimate
 from greffe.lab.document import ChainArm, ChainTask, OrderArm, OrderTask
 from greffe.lab.tasks import (
@@ -159,9 +159,9 @@ def _chain_bits(
 
 def last_word_entropy(language: MarkovLanguage) -> float:
     """Bits a word of a language of order 2, the last word alone being known."""
-    words = len(language.words)
+    catalog = len(language.words)
     # [word before, last word, next word] → [last word, next word]
     chances = language.stationary[:, None] * language.next_word
-    pairs = chances.reshape(words, words, words).sum(axis=0)
+    pairs = chances.reshape(catalog, catalog, catalog).sum(axis=0)
     lasts = pairs.sum(axis=1, keepdims=True)
     return float(-(pairs * np.log2(pairs / lasts)).sum())

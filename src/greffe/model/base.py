@@ -9,7 +9,7 @@ import math
 
 from torch import Tensor, nn
 
-from greffe.config import ModelSpec
+from greffe.config.recipe import ModelSpec
 from greffe.model.attention import Cache, build_mask
 from greffe.model.layers import NORM_EPSILON, Block
 from greffe.model.positions import build_position, default_positions

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from greffe import config
+from greffe.config import recipe as config
 from greffe.model.layers import NORM_EPSILON
 
 

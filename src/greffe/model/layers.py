@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from greffe.config import ModelSpec
+from greffe.config.recipe import ModelSpec
 from greffe.kernels.wide_linear import wide_linear
 from greffe.model.attention import Attention, AttentionMask, LayerCache
 from greffe.model.positions import PositionScheme

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from greffe.config import HeadSpec, ModelSpec
+from greffe.config.recipe import HeadSpec, ModelSpec
 from greffe.model.attention import Cache
 from greffe.model.base import Base
 from greffe.model.heads import Classification, NextSentence, VocabularyHead, build_head

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, assert_never
 
-from greffe import config
-from greffe.config import HeadSpec, ModelSpec
+from greffe.config import recipe as config
+from greffe.config.recipe import HeadSpec, ModelSpec
 from greffe.model.heads import pooled_width
 from greffe.model.model import Model, empty_model
 

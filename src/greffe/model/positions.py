@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from greffe import config
+from greffe.config import recipe as config
 from greffe.errors import InputError
 
 SINUSOID_BASE = 10_000.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from greffe.config import Causal, Classification, Hybrid, Masked, NextSentence, ObjectiveSpec
+from greffe.config.recipe import Causal, Classification, Hybrid, Masked, NextSentence, ObjectiveSpec
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import RecipeError
 from greffe.objectives.causal import CausalObjective

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from greffe.config import HeadSpec, NextTokenHead
+from greffe.config.recipe import HeadSpec, NextTokenHead
 from greffe.data.batches import Batch
 from greffe.model.model import Model
 from greffe.objectives.objective import LanguageObjective, RowBatch, layout, vocabulary_term

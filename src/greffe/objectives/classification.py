@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from greffe.config import Classification
+from greffe.config.recipe import Classification
 from greffe.data.batches import Batch, pad_rows
 from greffe.model.model import Model
 from greffe.objectives.objective import Objective, read

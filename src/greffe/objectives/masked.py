@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from greffe.config import HeadSpec, MaskedTokenHead, MaskingSpec
+from greffe.config.recipe import HeadSpec, MaskedTokenHead, MaskingSpec
 from greffe.data.batches import Batch
 from greffe.data.tokenizer import Tokenizer
 from greffe.model.model import Model

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from greffe.config import HeadSpec, MaskedTokenHead, NextSentence, NextSentenceHead
+from greffe.config.recipe import HeadSpec, MaskedTokenHead, NextSentence, NextSentenceHead
 from greffe.data.batches import Batch, pad_rows
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer

@@ -11,10 +11,10 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any, assert_never
 
-from greffe.report.charts import ChartWords, chart_block
-from greffe.report.numbers import NO_BREAK
+from greffe.report.catalog import Catalog
+from greffe.report.charts import ChartTexts, chart_block
+from greffe.report.number_format import NO_BREAK
 from greffe.report.tables import Table, markdown_text, scrolling_html, table_html, table_markdown
-from greffe.report.words import Words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -32,7 +32,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Beside:
+class SideBySide:
     """Small figures that are read together."""
 
     figures: Sequence[Figure]
@@ -62,7 +62,7 @@ class Partial:
     table: Table
 
 
-Block = Figure | Beside | Table | Prose | Code | Partial
+Block = Figure | SideBySide | Table | Prose | Code | Partial
 
 
 @dataclass(frozen=True)
@@ -75,17 +75,19 @@ class Section:
     blocks: Sequence[Block]
 
 
-def section(ident: str, words: Words, blocks: Sequence[Block]) -> Section:
+def section(ident: str, catalog: Catalog, blocks: Sequence[Block]) -> Section:
     """A section whose title and lead stand in the catalogue."""
-    return Section(ident, words(f"section.{ident}.title"), words(f"section.{ident}.lead"), blocks)
+    return Section(
+        ident, catalog(f"section.{ident}.title"), catalog(f"section.{ident}.lead"), blocks
+    )
 
 
-def chart_words(words: Words) -> ChartWords:
+def chart_texts(catalog: Catalog) -> ChartTexts:
     """The catalogue's part that charts use."""
-    found = {each.name: words.sentences[f"chart.{each.name}"] for each in fields(ChartWords)}
+    found = {each.name: catalog.sentences[f"chart.{each.name}"] for each in fields(ChartTexts)}
     for unit in ("percent", "points"):
         found[unit] = found[unit].replace(" ", NO_BREAK)
-    return ChartWords(**found)
+    return ChartTexts(**found)
 
 
 # --- as HTML --------------------------------------------------------------------------------------
@@ -105,7 +107,7 @@ def templates() -> Environment:
     )
 
 
-def block_html(block: Block, words: Words) -> str:
+def block_html(block: Block, catalog: Catalog) -> str:
     """A block as it stands in the page."""
     match block:
         case Figure():
@@ -113,12 +115,12 @@ def block_html(block: Block, words: Words) -> str:
                 block.svg,
                 table_html(block.table),
                 block.ident,
-                chart_words(words),
+                chart_texts(catalog),
                 title=block.title,
                 caption=block.caption,
             )
-        case Beside():
-            inner = "".join(block_html(figure, words) for figure in block.figures)
+        case SideBySide():
+            inner = "".join(block_html(figure, catalog) for figure in block.figures)
             return f'<div class="charts">{inner}</div>'
         case Table():
             return scrolling_html(block)
@@ -133,7 +135,7 @@ def block_html(block: Block, words: Words) -> str:
             )
         case Partial():
             template = templates().get_template(block.template)
-            return template.render(words=words, **block.values)
+            return template.render(catalog=catalog, **block.values)
         case _:
             assert_never(block)
 
@@ -154,7 +156,7 @@ def _block_markdown(block: Block) -> str:
             return f"{markdown_text(block.caption)}\n\n{_titled(block.table)}"
         case Partial():
             return _titled(block.table)
-        case Beside():
+        case SideBySide():
             return "\n\n".join(_block_markdown(figure) for figure in block.figures)
         case Table():
             return _titled(block)

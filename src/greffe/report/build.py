@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from greffe.report.numbers import Language
+from greffe.report.catalog import Catalog, load_catalog
+from greffe.report.number_format import Language
 from greffe.report.page import Page, page_html, page_markdown
-from greffe.report.run_document import RunDocument
 from greffe.report.run_page import named_apart, run_tables, runs_page
 from greffe.report.study_page import study_page, study_tables
 from greffe.report.tables import Table, table_csv
-from greffe.report.words import Words, load_words
 from greffe.storage import disk_error, write_atomic, write_json
 from greffe.study.document import StudyDocument
+from greffe.study.run_document import RunDocument
 
 HTML_FILE = "report.html"
 MARKDOWN_FILE = "report.md"
@@ -23,9 +23,9 @@ TABLES = "tables"
 
 def write_study_report(document: StudyDocument, folder: Path, *, language: Language = "en") -> Path:
     """A study's report in `folder`; returns the page's path."""
-    words = load_words(language)
-    page = study_page(document, words)
-    _write(page, study_tables(document, words), words, folder)
+    catalog = load_catalog(language)
+    page = study_page(document, catalog)
+    _write(page, study_tables(document, catalog), catalog, folder)
     write_json(folder / JSON_FILE, document.model_dump(mode="json"))
     return folder / HTML_FILE
 
@@ -34,14 +34,14 @@ def write_runs_report(
     runs: Sequence[RunDocument], folder: Path, *, language: Language = "en"
 ) -> Path:
     """A page about plain runs, side by side."""
-    words = load_words(language)
+    catalog = load_catalog(language)
     runs = named_apart(runs)
-    _write(runs_page(runs, words), run_tables(runs, words), words, folder)
+    _write(runs_page(runs, catalog), run_tables(runs, catalog), catalog, folder)
     write_json(folder / JSON_FILE, [run.model_dump(mode="json") for run in runs])
     return folder / HTML_FILE
 
 
-def _write(page: Page, tables: Sequence[Table], words: Words, folder: Path) -> None:
+def _write(page: Page, tables: Sequence[Table], catalog: Catalog, folder: Path) -> None:
     try:
         (folder / TABLES).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -49,7 +49,7 @@ def _write(page: Page, tables: Sequence[Table], words: Words, folder: Path) -> N
     for table in tables:
         _write_text(folder / TABLES / f"{table.name}.csv", table_csv(table))
     _write_text(folder / MARKDOWN_FILE, page_markdown(page))
-    _write_text(folder / HTML_FILE, page_html(page, words))
+    _write_text(folder / HTML_FILE, page_html(page, catalog))
 
 
 def _write_text(path: Path, text: str) -> None:

@@ -11,9 +11,10 @@ from greffe.report.blocks import (
     Partial,
     Prose,
     Section,
-    chart_words,
+    chart_texts,
     section,
 )
+from greffe.report.catalog import Catalog
 from greffe.report.charts import (
     BarRow,
     IntervalRow,
@@ -34,26 +35,25 @@ from greffe.report.findings import findings_table, spoken_findings
 from greffe.report.study_sections import arm_kinds
 from greffe.report.tables import scrolling_html
 from greffe.report.verdict import arm_name
-from greffe.report.words import Words
 from greffe.study.document import StudyDocument
 
 
-def disagreements_section(document: StudyDocument, words: Words) -> Section | None:
+def disagreements_section(document: StudyDocument, catalog: Catalog) -> Section | None:
     """Texts that arms read differently, with the words that mattered."""
     if not document.disagreements:
         return None
-    names = {arm.name: arm_name(words, arm) for arm in document.arms}
+    names = {arm.name: arm_name(catalog, arm) for arm in document.arms}
     texts = [
         {
             "text": one.text,
-            "truth": one.truth,
+            "targets": one.targets,
             "readings": [
                 {
                     "arm": names.get(reading.arm, reading.arm),
                     "label": reading.label,
-                    "probability": words.percent(reading.probability),
-                    "is_right": reading.label == one.truth,
-                    "marked": marked_text(reading.words, words=chart_words(words))
+                    "probability": catalog.percent(reading.probability),
+                    "is_right": reading.label == one.targets,
+                    "marked": marked_text(reading.words, catalog=chart_texts(catalog))
                     if reading.words
                     else "",
                 }
@@ -62,48 +62,48 @@ def disagreements_section(document: StudyDocument, words: Words) -> Section | No
         }
         for one in document.disagreements
     ]
-    table = disagreements_table(document, words)
+    table = disagreements_table(document, catalog)
     partial = Partial("disagreements.html.j2", {"texts": texts}, table)
-    return section("disagreements", words, [partial])
+    return section("disagreements", catalog, [partial])
 
 
-def proof_section(document: StudyDocument, words: Words) -> Section:
+def proof_section(document: StudyDocument, catalog: Catalog) -> Section:
     """What was loaded, how far it moved, what it knew before."""
     proof = document.proof
     blocks: list[Block] = [
         Prose(
-            words(
+            catalog(
                 "proof.intro",
-                taken=words.counted(len(proof.taken), "tensor"),
-                new=words.counted(len(proof.new), "tensor"),
-                left=words.counted(len(proof.left), "tensor"),
+                taken=catalog.counted(len(proof.taken), "tensor"),
+                new=catalog.counted(len(proof.new), "tensor"),
+                left=catalog.counted(len(proof.left), "tensor"),
             )
         ),
-        Prose(words("proof.base", hash=proof.base_hash)),
-        hashes_table(document, words),
+        Prose(catalog("proof.base", hash=proof.base_hash)),
+        hashes_table(document, catalog),
     ]
     if proof.moves:
-        blocks.append(_moves(document, words))
+        blocks.append(_moves(document, catalog))
     if proof.probes:
-        blocks.append(_probes(document, words))
-    tensors = transfer_table(document, words)
-    folded = {"table": scrolling_html(tensors), "title": words("proof.list")}
+        blocks.append(_probes(document, catalog))
+    tensors = transfer_table(document, catalog)
+    folded = {"table": scrolling_html(tensors), "title": catalog("proof.list")}
     blocks.append(Partial("folded.html.j2", folded, tensors))
-    return section("proof", words, blocks)
+    return section("proof", catalog, blocks)
 
 
-def _moves(document: StudyDocument, words: Words) -> Figure:
+def _moves(document: StudyDocument, catalog: Catalog) -> Figure:
     kinds = arm_kinds(document)
-    names = {arm.name: arm_name(words, arm) for arm in document.arms}
-    title, caption = words("figure.moves.title"), words("figure.moves.caption")
+    names = {arm.name: arm_name(catalog, arm) for arm in document.arms}
+    title, caption = catalog("figure.moves.title"), catalog("figure.moves.caption")
     svg = bar_chart(
         [
             BarRow(
-                words.model_part(move.part),
+                catalog.model_part(move.part),
                 share,
                 kinds.get(arm, arm),
                 names.get(arm, arm),
-                words.percent(share),
+                catalog.percent(share),
             )
             for move in document.proof.moves
             for arm, share in move.moved.items()
@@ -111,20 +111,20 @@ def _moves(document: StudyDocument, words: Words) -> Figure:
         ident="moves-chart",
         title=title,
         description=caption,
-        x_label=words("figure.moves.x"),
+        x_label=catalog("figure.moves.x"),
         percent=True,
-        words=chart_words(words),
+        catalog=chart_texts(catalog),
     )
-    return Figure("moves-chart", title, caption, svg, moves_table(document, words))
+    return Figure("moves-chart", title, caption, svg, moves_table(document, catalog))
 
 
-def _probes(document: StudyDocument, words: Words) -> Figure:
+def _probes(document: StudyDocument, catalog: Catalog) -> Figure:
     kinds = arm_kinds(document)
-    title, caption = words("figure.probes.title"), words("figure.probes.caption")
+    title, caption = catalog("figure.probes.title"), catalog("figure.probes.caption")
     svg = interval_chart(
         [
             IntervalRow(
-                words.model_part(probe.name),
+                catalog.model_part(probe.name),
                 probe.accuracy.mean,
                 probe.accuracy.low,
                 probe.accuracy.high,
@@ -136,31 +136,31 @@ def _probes(document: StudyDocument, words: Words) -> Figure:
         ident="probes-chart",
         title=title,
         description=caption,
-        x_label=words("figure.probes.x"),
-        words=chart_words(words),
+        x_label=catalog("figure.probes.x"),
+        catalog=chart_texts(catalog),
     )
-    return Figure("probes-chart", title, caption, svg, probes_table(document, words))
+    return Figure("probes-chart", title, caption, svg, probes_table(document, catalog))
 
 
-def findings_section(document: StudyDocument, words: Words) -> Section | None:
+def findings_section(document: StudyDocument, catalog: Catalog) -> Section | None:
     """What the data check found, the serious first."""
     if not document.findings:
         return None
-    table = findings_table(document.findings, words)
-    found = spoken_findings(document.findings, words)
-    return section("findings", words, [Partial("findings.html.j2", {"findings": found}, table)])
+    table = findings_table(document.findings, catalog)
+    found = spoken_findings(document.findings, catalog)
+    return section("findings", catalog, [Partial("findings.html.j2", {"findings": found}, table)])
 
 
-def repeat_section(document: StudyDocument, words: Words) -> Section:
+def repeat_section(document: StudyDocument, catalog: Catalog) -> Section:
     """Command, data, versions, hashes, recipe."""
     repeat = document.repeat
     seeds = ", ".join(f"{seed}" for seed in repeat.seeds)
     blocks: list[Block] = [
-        Code(words("repeat.command"), shlex.join(repeat.command)),
-        Prose(words("repeat.seeds", seeds=seeds)),
-        data_table(document, words),
-        *repeat_tables(repeat, words),
+        Code(catalog("repeat.command"), shlex.join(repeat.command)),
+        Prose(catalog("repeat.seeds", seeds=seeds)),
+        data_table(document, catalog),
+        *repeat_tables(repeat, catalog),
     ]
     if repeat.recipe:
-        blocks.append(Code(words("repeat.recipe"), repeat.recipe))
-    return section("repeat", words, blocks)
+        blocks.append(Code(catalog("repeat.recipe"), repeat.recipe))
+    return section("repeat", catalog, blocks)

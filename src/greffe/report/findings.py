@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from greffe.report.cells import count_cell
+from greffe.doctor.descriptions import describe
+from greffe.doctor.finding import Finding, Severity
+from greffe.report.catalog import Catalog, set_spaces
+from greffe.report.table_cells import count_cell
 from greffe.report.tables import Column, Table, cell, number_column, text_column
-from greffe.report.words import Words, set_spaces
-from greffe.study.doctor_words import describe
-from greffe.study.document import Finding, Severity
 
 ORDER: tuple[Severity, ...] = ("serious", "warning", "note")
 
@@ -24,13 +24,13 @@ class SpokenFinding:
     advice: str
 
 
-def spoken_findings(findings: Sequence[Finding], words: Words) -> list[SpokenFinding]:
+def spoken_findings(findings: Sequence[Finding], catalog: Catalog) -> list[SpokenFinding]:
     """Findings in words, the serious first."""
     ranked = sorted(findings, key=lambda finding: ORDER.index(finding.severity))
     found = []
     for finding in ranked:
-        said = (set_spaces(text, words.language) for text in describe(finding, words.language))
-        found.append(SpokenFinding(finding, words(f"severity.{finding.severity}"), *said))
+        said = (set_spaces(text, catalog.language) for text in describe(finding, catalog.language))
+        found.append(SpokenFinding(finding, catalog(f"severity.{finding.severity}"), *said))
     return found
 
 
@@ -38,25 +38,25 @@ def _raw(finding: Finding) -> tuple[str, str, str]:
     return finding.severity, finding.kind, finding.where
 
 
-def findings_table(findings: Sequence[Finding], words: Words) -> Table:
+def findings_table(findings: Sequence[Finding], catalog: Catalog) -> Table:
     """One line a finding."""
     rows = [
         [
             cell(spoken.severity, *_raw(spoken.finding)),
             cell(spoken.what),
             cell(spoken.advice),
-            count_cell(words, spoken.finding.count),
-            count_cell(words, spoken.finding.total),
+            count_cell(catalog, spoken.finding.count),
+            count_cell(catalog, spoken.finding.total),
             cell(spoken.finding.example),
         ]
-        for spoken in spoken_findings(findings, words)
+        for spoken in spoken_findings(findings, catalog)
     ]
     columns = [
-        Column(words("column.severity"), ("severity", "kind", "where"), is_number=False),
-        text_column(words("column.what"), "what"),
-        text_column(words("column.advice"), "advice"),
-        number_column(words("column.count"), "count"),
-        number_column(words("column.of"), "total"),
-        text_column(words("column.example"), "example"),
+        Column(catalog("column.severity"), ("severity", "kind", "where"), is_number=False),
+        text_column(catalog("column.what"), "what"),
+        text_column(catalog("column.advice"), "advice"),
+        number_column(catalog("column.count"), "count"),
+        number_column(catalog("column.of"), "total"),
+        text_column(catalog("column.example"), "example"),
     ]
-    return Table("findings", words("table.findings"), columns, rows)
+    return Table("findings", catalog("table.findings"), columns, rows)

@@ -14,8 +14,8 @@ from importlib import resources
 
 from greffe import __version__
 from greffe.report.blocks import Section, block_html, section_markdown, templates
+from greffe.report.catalog import Catalog
 from greffe.report.tables import markdown_text
-from greffe.report.words import Words
 
 STYLES = ("report.css", "page.css")
 
@@ -33,7 +33,7 @@ class Page:
     footer: str
 
 
-def page_html(page: Page, words: Words) -> str:
+def page_html(page: Page, catalog: Catalog) -> str:
     """The page as one file."""
     assets = resources.files("greffe.report") / "assets"
     style = "".join((assets / name).read_text("utf-8") for name in STYLES)
@@ -42,7 +42,7 @@ def page_html(page: Page, words: Words) -> str:
         templates()
         .get_template("page.html.j2")
         .render(
-            words=words,
+            catalog=catalog,
             version=__version__,
             title=page.title,
             headline=page.headline,

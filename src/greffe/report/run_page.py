@@ -7,23 +7,23 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from greffe import __version__
-from greffe.report.blocks import Block, Code, Figure, Section, chart_words, section
-from greffe.report.cells import SHOWN_HASH
+from greffe.report.blocks import Block, Code, Figure, Section, chart_texts, section
+from greffe.report.catalog import Catalog
 from greffe.report.charts import Point, Series, distinct_kinds, line_chart
 from greffe.report.evidence_tables import all_parameters_table, samples_table
 from greffe.report.model_sections import parameters_section, pictures_section, samples_section
 from greffe.report.page import Page
-from greffe.report.run_document import MetricPoint, RunDocument
+from greffe.report.table_cells import SHOWN_HASH
 from greffe.report.tables import Column, Raw, Table, cell, number_column, text_column
-from greffe.report.words import Words
 from greffe.study.document import Matrix
+from greffe.study.run_document import MetricPoint, RunDocument
 
 SHARES = ("accuracy", "macro_f1")
 """Measures drawn in percent; others are plain numbers."""
 # Charts give these a style of their own, so that a run keeps it through all charts.
 KINDS = (
     *("pretrained", "scratch", "frozen", "tfidf", "stacked", "majority"),
-    *("advised", "blended", "beside"),
+    *("stacked+runs", "ensemble", "tfidf+aux"),
 )
 UNDRAWN = ("rows", "seconds", "epoch")
 
@@ -50,73 +50,75 @@ def _numbered(names: Sequence[str]) -> list[str]:
     return found
 
 
-def runs_page(runs: Sequence[RunDocument], words: Words) -> Page:
+def runs_page(runs: Sequence[RunDocument], catalog: Catalog) -> Page:
     """Curves of all runs in one chart each; sections without data are left out."""
     samples = [sample for run in runs for sample in run.samples]
     sections = (
-        _runs_section(runs, words),
-        _training_section(runs, words),
-        parameters_section({run.name: run.parameters for run in runs}, words),
-        pictures_section(_pictures(runs), words),
-        samples_section(samples, words),
-        _repeat_section(runs, words),
+        _runs_section(runs, catalog),
+        _training_section(runs, catalog),
+        parameters_section({run.name: run.parameters for run in runs}, catalog),
+        pictures_section(_pictures(runs), catalog),
+        samples_section(samples, catalog),
+        _repeat_section(runs, catalog),
     )
-    names = words.enumeration([run.name for run in runs])
+    names = catalog.enumeration([run.name for run in runs])
     return Page(
-        title=words("page.runs_title", names=names),
-        headline=words("page.headline_of_runs"),
+        title=catalog("page.runs_title", names=names),
+        headline=catalog("page.headline_of_runs"),
         sentences=[],
         about="",
         sections=[found for found in sections if found is not None],
-        footer=words("page.made", version=__version__, date=f"{datetime.now(UTC):%Y-%m-%d}"),
+        footer=catalog("page.made", version=__version__, date=f"{datetime.now(UTC):%Y-%m-%d}"),
     )
 
 
-def run_tables(runs: Sequence[RunDocument], words: Words) -> list[Table]:
+def run_tables(runs: Sequence[RunDocument], catalog: Catalog) -> list[Table]:
     """Every table of the page."""
-    title = words("section.parameters.title")
+    title = catalog("section.parameters.title")
     return [
-        _runs_table(runs, words),
-        _points_table("training", "loss", {run.name: run.loss for run in runs}, words),
+        _runs_table(runs, catalog),
+        _points_table("training", "loss", {run.name: run.loss for run in runs}, catalog),
         Table(
             "valid",
-            words("table.valid"),
-            _point_columns(words),
+            catalog("table.valid"),
+            _point_columns(catalog),
             [
                 row
                 for name in _measures(runs)
-                for row in _points_table("valid", name, _looks(runs, name), words).rows
+                for row in _points_table("valid", name, _evaluations(runs, name), catalog).rows
             ],
         ),
-        all_parameters_table({run.name: run.parameters for run in runs}, title, words),
-        samples_table([sample for run in runs for sample in run.samples], words),
+        all_parameters_table({run.name: run.parameters for run in runs}, title, catalog),
+        samples_table([sample for run in runs for sample in run.samples], catalog),
     ]
 
 
 # --- sections -------------------------------------------------------------------------------------
 
 
-def _runs_section(runs: Sequence[RunDocument], words: Words) -> Section:
-    return section("runs", words, [_runs_table(runs, words)])
+def _runs_section(runs: Sequence[RunDocument], catalog: Catalog) -> Section:
+    return section("runs", catalog, [_runs_table(runs, catalog)])
 
 
-def _training_section(runs: Sequence[RunDocument], words: Words) -> Section | None:
+def _training_section(runs: Sequence[RunDocument], catalog: Catalog) -> Section | None:
     blocks: list[Block] = []
     losses = {run.name: run.loss for run in runs if run.loss}
     if losses:
-        table = _points_table("training", "loss", losses, words)
-        title, caption = words("figure.loss.title"), words("figure.loss.caption")
-        svg = _curves(losses, runs, "loss-chart", title, caption, words("figure.loss.y"), words)
+        table = _points_table("training", "loss", losses, catalog)
+        title, caption = catalog("figure.loss.title"), catalog("figure.loss.caption")
+        svg = _curves(losses, runs, "loss-chart", title, caption, catalog("figure.loss.y"), catalog)
         blocks.append(Figure("loss-chart", title, caption, svg, table))
     for number, name in enumerate(_measures(runs), 1):
-        looks = _looks(runs, name)
+        evaluations = _evaluations(runs, name)
         ident = f"valid-{number}"
-        spoken = _measure(name, words)
-        title, caption = words("figure.valid.title", name=spoken), words("figure.valid.caption")
-        svg = _curves(looks, runs, ident, title, caption, spoken, words, percent=name in SHARES)
-        table = _points_table("valid", name, looks, words)
+        spoken = _measure(name, catalog)
+        title, caption = catalog("figure.valid.title", name=spoken), catalog("figure.valid.caption")
+        svg = _curves(
+            evaluations, runs, ident, title, caption, spoken, catalog, percent=name in SHARES
+        )
+        table = _points_table("valid", name, evaluations, catalog)
         blocks.append(Figure(ident, title, caption, svg, table))
-    return section("training", words, blocks) if blocks else None
+    return section("training", catalog, blocks) if blocks else None
 
 
 def _curves(
@@ -126,7 +128,7 @@ def _curves(
     title: str,
     description: str,
     y_label: str,
-    words: Words,
+    catalog: Catalog,
     *,
     percent: bool = False,
 ) -> str:
@@ -140,21 +142,21 @@ def _curves(
         ident=ident,
         title=title,
         description=description,
-        x_label=words("figure.loss.x"),
+        x_label=catalog("figure.loss.x"),
         y_label=y_label,
         y_percent=percent,
-        words=chart_words(words),
+        catalog=chart_texts(catalog),
     )
 
 
-def _repeat_section(runs: Sequence[RunDocument], words: Words) -> Section:
+def _repeat_section(runs: Sequence[RunDocument], catalog: Catalog) -> Section:
     blocks: list[Block] = []
     for run in runs:
         if run.command:
-            blocks.append(Code(f"{run.name}: {words('repeat.command')}", shlex.join(run.command)))
+            blocks.append(Code(f"{run.name}: {catalog('repeat.command')}", shlex.join(run.command)))
         if run.recipe:
-            blocks.append(Code(f"{run.name}: {words('repeat.recipe')}", run.recipe))
-    return section("repeat", words, blocks)
+            blocks.append(Code(f"{run.name}: {catalog('repeat.recipe')}", run.recipe))
+    return section("repeat", catalog, blocks)
 
 
 def _pictures(runs: Sequence[RunDocument]) -> list[Matrix]:
@@ -174,16 +176,16 @@ def _pictures(runs: Sequence[RunDocument]) -> list[Matrix]:
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _runs_table(runs: Sequence[RunDocument], words: Words) -> Table:
+def _runs_table(runs: Sequence[RunDocument], catalog: Catalog) -> Table:
     """One column a run, one line a fact."""
-    facts = [_facts(run, words) for run in runs]
+    facts = [_facts(run, catalog) for run in runs]
     names = list(dict.fromkeys(name for found in facts for name in found))
-    none = words("number.none")
+    none = catalog("number.none")
     return Table(
         "runs",
-        words("table.runs"),
+        catalog("table.runs"),
         [
-            text_column(words("column.name"), "name"),
+            text_column(catalog("column.name"), "name"),
             *(text_column(run.name, run.name) for run in runs),
         ],
         [
@@ -199,27 +201,27 @@ def _runs_table(runs: Sequence[RunDocument], words: Words) -> Table:
     )
 
 
-def _facts(run: RunDocument, words: Words) -> dict[str, Raw]:
+def _facts(run: RunDocument, catalog: Catalog) -> dict[str, Raw]:
     facts: dict[str, Raw] = {
-        words("run.kind"): words(f"kind.{run.kind}"),
-        words("run.status"): words(f"kind.{run.status}"),
+        catalog("run.kind"): catalog(f"kind.{run.kind}"),
+        catalog("run.status"): catalog(f"kind.{run.status}"),
     }
     if run.labels:
-        facts[words("run.labels")] = ", ".join(run.labels)
-    facts[words("run.parent")] = run.parent or words("run.fresh")
-    facts[words("run.created")] = run.created
+        facts[catalog("run.labels")] = ", ".join(run.labels)
+    facts[catalog("run.parent")] = run.parent or catalog("run.fresh")
+    facts[catalog("run.created")] = run.created
     for name, value in run.result.items():
-        shown = words.decimal(value, 4) if isinstance(value, float) else value
-        facts[_measure(name, words)] = words.number(value) if isinstance(value, int) else shown
+        shown = catalog.decimal(value, 4) if isinstance(value, float) else value
+        facts[_measure(name, catalog)] = catalog.number(value) if isinstance(value, int) else shown
     for name, digest in run.hashes.items():
-        facts[_measure(name, words)] = digest[:SHOWN_HASH]
+        facts[_measure(name, catalog)] = digest[:SHOWN_HASH]
     return {**facts, **run.versions}
 
 
-def _measure(name: str, words: Words) -> str:
+def _measure(name: str, catalog: Catalog) -> str:
     """What a run's files call a figure, said in the page's language; as it is if unknown."""
     key = f"measure.{name.replace(' ', '_')}"
-    return words(key) if words.has(key) else name.replace("_", " ")
+    return catalog(key) if catalog.has(key) else name.replace("_", " ")
 
 
 def _measures(runs: Sequence[RunDocument]) -> list[str]:
@@ -227,32 +229,32 @@ def _measures(runs: Sequence[RunDocument]) -> list[str]:
     return [name for name in names if name not in UNDRAWN]
 
 
-def _looks(runs: Sequence[RunDocument], name: str) -> dict[str, list[MetricPoint]]:
+def _evaluations(runs: Sequence[RunDocument], name: str) -> dict[str, list[MetricPoint]]:
     return {run.name: run.valid[name] for run in runs if run.valid.get(name)}
 
 
-def _point_columns(words: Words) -> list[Column]:
+def _point_columns(catalog: Catalog) -> list[Column]:
     return [
-        text_column(words("column.run"), "run"),
-        text_column(words("column.metric"), "measure"),
-        number_column(words("column.step"), "step"),
-        number_column(words("column.value"), "value"),
+        text_column(catalog("column.run"), "run"),
+        text_column(catalog("column.metric"), "measure"),
+        number_column(catalog("column.step"), "step"),
+        number_column(catalog("column.value"), "value"),
     ]
 
 
 def _points_table(
-    table: str, measure: str, points: dict[str, list[MetricPoint]], words: Words
+    table: str, measure: str, points: dict[str, list[MetricPoint]], catalog: Catalog
 ) -> Table:
     return Table(
         table,
-        words(f"table.{table}"),
-        _point_columns(words),
+        catalog(f"table.{table}"),
+        _point_columns(catalog),
         [
             [
                 cell(run),
                 cell(measure),
-                cell(words.number(one.step), one.step),
-                cell(words.decimal(one.value, 4), one.value),
+                cell(catalog.number(one.step), one.step),
+                cell(catalog.decimal(one.value, 4), one.value),
             ]
             for run, found in points.items()
             for one in found

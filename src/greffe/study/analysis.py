@@ -17,7 +17,6 @@ from greffe.evaluation.intervals import Estimate, crossed_estimate, seeds_estima
 from greffe.evaluation.label_curves import equivalent_labels, extrapolate
 from greffe.evaluation.metrics import Evaluation, evaluate_probabilities, label_indices
 from greffe.evaluation.paired import SIGNIFICANCE, compare_right, holm, mcnemar
-from greffe.study.directory import CellResult
 from greffe.study.document import (
     Arm,
     CalibrationBin,
@@ -29,6 +28,7 @@ from greffe.study.document import (
     LabelPoint,
     Saving,
 )
+from greffe.study.folder import CellResult
 from greffe.study.parts import Parts
 from greffe.study.plan import (
     PRETRAINED,
@@ -66,7 +66,7 @@ class Analysis:
         self.parts = parts
         self.arms = list(arms)
         self.results = results
-        self.truth = label_indices(parts.labels, [example.label for example in parts.test])
+        self.targets = label_indices(parts.labels, [example.label for example in parts.test])
         self.is_clean = ~np.array(parts.is_repeated, dtype=bool)
         if not self.is_clean.any():
             raise DataError(
@@ -82,12 +82,12 @@ class Analysis:
         """All seeds of an arm with this many labels."""
         cells = [cell for cell in self.results if (cell.arm.name, cell.labels) == (arm, labels)]
         results = [self.results[cell] for cell in cells]
-        shares = np.array([result.probabilities for result in results])  # [S, N, classes]
+        probabilities = np.array([result.probabilities for result in results])  # [S, N, classes]
         return Table(
             seeds=[cell.seed for cell in cells],
             results=results,
-            right=shares.argmax(axis=-1) == self.truth,
-            mean_right=shares.mean(axis=0).argmax(axis=-1) == self.truth,
+            right=probabilities.argmax(axis=-1) == self.targets,
+            mean_right=probabilities.mean(axis=0).argmax(axis=-1) == self.targets,
         )
 
     @cached_property
@@ -102,8 +102,8 @@ class Analysis:
 
     def predicted(self, arm: str) -> list[str]:
         """What an arm says of each test text, by the mean of its seeds."""
-        shares = np.mean([result.probabilities for result in self.full[arm].results], axis=0)
-        return [self.parts.labels[place] for place in shares.argmax(axis=-1)]
+        probabilities = np.mean([result.probabilities for result in self.full[arm].results], axis=0)
+        return [self.parts.labels[place] for place in probabilities.argmax(axis=-1)]
 
     # --- arms ---
 
@@ -118,7 +118,7 @@ class Analysis:
             name=plan.name,
             kind=plan.kind,
             run=None if plan.run is None else plan.run.name,
-            teachers=[teacher.name for teacher in plan.teachers],
+            feature_runs=[feature_run.name for feature_run in plan.feature_runs],
             seeds=table.seeds,
             accuracy=with_bootstrap(crossed_estimate(right, bounds=FRACTIONS), right),
             accuracy_everywhere=crossed_estimate(table.right, bounds=FRACTIONS)
@@ -136,16 +136,16 @@ class Analysis:
         )
 
     def _evaluation(self, result: CellResult) -> Evaluation:
-        truth = [e.label for e, keep in zip(self.parts.test, self.is_clean, strict=True) if keep]
-        shares = np.array(result.probabilities)[self.is_clean]
-        return evaluate_probabilities(self.parts.labels, truth, shares)
+        targets = [e.label for e, keep in zip(self.parts.test, self.is_clean, strict=True) if keep]
+        probabilities = np.array(result.probabilities)[self.is_clean]
+        return evaluate_probabilities(self.parts.labels, targets, probabilities)
 
     def _calibration(self, table: Table) -> list[CalibrationBin]:
-        shares = np.concatenate(
+        probabilities = np.concatenate(
             [np.array(result.probabilities)[self.is_clean] for result in table.results]
         )
         right = table.right[:, self.is_clean].reshape(-1)
-        sure = shares.max(axis=1)
+        sure = probabilities.max(axis=1)
         place = np.clip(np.ceil(sure * CALIBRATION_BINS).astype(int) - 1, 0, CALIBRATION_BINS - 1)
         return [
             CalibrationBin(
@@ -186,7 +186,7 @@ class Analysis:
                     self.full[second].mean_right[self.is_clean],
                 ),
                 smallest_detectable=result.smallest_detectable,
-                is_shown=p < SIGNIFICANCE and _excludes_zero(result.difference),
+                is_significant=p < SIGNIFICANCE and _excludes_zero(result.difference),
             )
             for (first, second), result, difference, p in zip(
                 pairs, results, differences, adjusted, strict=True
@@ -260,14 +260,14 @@ def _same_rows(curve: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
 
 def _epochs(results: Sequence[CellResult]) -> list[EpochPoint]:
     """Validation accuracy after each epoch that every seed reached."""
-    shortest = min(len(result.looks) for result in results)
+    shortest = min(len(result.evaluations) for result in results)
     points = []
     for number in range(shortest):
-        looks = [result.looks[number] for result in results]
-        found = seeds_estimate([look.accuracy for look in looks], FRACTIONS)
+        evaluations = [result.evaluations[number] for result in results]
+        found = seeds_estimate([evaluate.accuracy for evaluate in evaluations], FRACTIONS)
         points.append(
             EpochPoint(
-                epoch=float(np.mean([look.epoch for look in looks])),
+                epoch=float(np.mean([evaluate.epoch for evaluate in evaluations])),
                 mean=found.mean,
                 low=found.low,
                 high=found.high,

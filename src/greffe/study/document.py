@@ -10,11 +10,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from greffe.config import Spec
+from greffe.config.recipe import Spec
+from greffe.doctor.finding import Finding, PartName
 from greffe.evaluation.intervals import Estimate
 from greffe.evaluation.paired import McNemar
 
-PartName = Literal["train", "valid", "test"]
 ArmKind = Literal[
     "pretrained",
     "scratch",
@@ -22,11 +22,10 @@ ArmKind = Literal[
     "majority",
     "tfidf",
     "stacked",
-    "blended",
-    "advised",
-    "beside",
+    "ensemble",
+    "stacked+runs",
+    "tfidf+aux",
 ]
-Severity = Literal["serious", "warning", "note"]
 
 
 # --- figures ------------------------------------------------------------------------------------
@@ -48,7 +47,7 @@ class Comparison(Spec):
     mcnemar: McNemar
     smallest_detectable: float
     """The smallest true difference that this study would have shown four times out of five."""
-    is_shown: bool
+    is_significant: bool
     """Interval without zero, and adjusted p below 5 %."""
 
 
@@ -90,7 +89,7 @@ class Arm(Spec):
     kind: ArmKind
     run: str | None
     """The run whose base it starts from, or whose shape it takes."""
-    teachers: list[str] = Field(default_factory=list)
+    feature_runs: list[str] = Field(default_factory=list)
     """Runs that it asks about each text."""
     seeds: list[int]
     accuracy: Estimate
@@ -184,7 +183,7 @@ class Disagreement(Spec):
     """A test text that arms read differently."""
 
     text: str
-    truth: str
+    targets: str
     readings: list[Reading]
 
 
@@ -250,22 +249,6 @@ class TransferProof(Spec):
     """Hash of the base before the first step, by arm, one a seed."""
     moves: list[LayerMove]
     probes: list[Probe]
-
-
-class Finding(Spec):
-    """Something about the data or the outcome that a reader must know."""
-
-    kind: str
-    """A stable name: duplicates, near_duplicates, leak, corpus_overlap, imbalance, contradiction,
-    order, long_texts, unknown_script, one_class, …"""
-    severity: Severity
-    count: int
-    total: int
-    where: str
-    """Which part or parts: `train`, `train and test`, an arm's name."""
-    example: str
-    detail: dict[str, str | int | float] = Field(default_factory=dict)
-    """Figures that its sentence names."""
 
 
 # --- the whole ------------------------------------------------------------------------------------

@@ -17,9 +17,9 @@ from greffe.study.parts import Parts
 
 PRETRAINED, SCRATCH = "pretrained", "scratch"
 MAJORITY, TFIDF, STACKED = "majority", "tfidf", "stacked"
-BLENDED, ADVISED, BESIDE = "blended", "advised", "beside"
-LINEAR: tuple[ArmKind, ...] = ("majority", "tfidf", "stacked", "advised", "beside")
-READ_CLOSELY = (PRETRAINED, SCRATCH, TFIDF, STACKED, BLENDED, ADVISED, BESIDE)
+ENSEMBLE, STACKED_RUNS, TFIDF_AUX = "ensemble", "stacked+runs", "tfidf+aux"
+LINEAR: tuple[ArmKind, ...] = ("majority", "tfidf", "stacked", "stacked+runs", "tfidf+aux")
+READ_CLOSELY = (PRETRAINED, SCRATCH, TFIDF, STACKED, ENSEMBLE, STACKED_RUNS, TFIDF_AUX)
 """Arms, where a study has them, that are asked about single texts and more labels."""
 _RESERVED: tuple[str, ...] = get_args(ArmKind)
 _NAME = re.compile(r"[\w.-]+")
@@ -32,9 +32,9 @@ class ArmPlan:
     name: str
     kind: ArmKind
     run: RunDirectory | None
-    teachers: tuple[RunDirectory, ...] = ()
+    feature_runs: tuple[RunDirectory, ...] = ()
     """Runs that are asked about each text."""
-    companions: int = 0
+    auxiliary: int = 0
     """Labelled texts of others that are learnt from too."""
 
     @property
@@ -64,12 +64,12 @@ class Cell:
         share = {
             "majority": 0.0,
             "tfidf": 0.1,
-            "beside": 0.1,
+            "tfidf+aux": 0.1,
             "stacked": 0.2,
-            "advised": 0.3,
+            "stacked+runs": 0.3,
             "frozen": 0.4,
         }
-        return 1 + self.labels * share.get(self.arm.kind, 1.0) + 0.02 * self.arm.companions
+        return 1 + self.labels * share.get(self.arm.kind, 1.0) + 0.02 * self.arm.auxiliary
 
 
 def plan_arms(
@@ -77,8 +77,8 @@ def plan_arms(
     others: Mapping[str, RunDirectory],
     *,
     frozen: bool,
-    teachers: Sequence[RunDirectory] = (),
-    companions: int = 0,
+    feature_runs: Sequence[RunDirectory] = (),
+    auxiliary: int = 0,
 ) -> list[ArmPlan]:
     """The base and the same from scratch, further runs, frozen ones if asked for, linear models
     and the blend of the base with TF-IDF."""
@@ -98,11 +98,11 @@ def plan_arms(
     arms.append(ArmPlan(MAJORITY, "majority", None))
     arms.append(ArmPlan(TFIDF, "tfidf", None))
     arms.append(ArmPlan(STACKED, "stacked", base))
-    arms.append(ArmPlan(BLENDED, "blended", base))
-    if teachers:
-        arms.append(ArmPlan(ADVISED, "advised", base, tuple(teachers)))
-    if companions:
-        arms.append(ArmPlan(BESIDE, "beside", None, companions=companions))
+    arms.append(ArmPlan(ENSEMBLE, "ensemble", base))
+    if feature_runs:
+        arms.append(ArmPlan(STACKED_RUNS, "stacked+runs", base, tuple(feature_runs)))
+    if auxiliary:
+        arms.append(ArmPlan(TFIDF_AUX, "tfidf+aux", None, auxiliary=auxiliary))
     return arms
 
 
@@ -120,7 +120,7 @@ def plan_cells(
         for count in counts
         for seed in seeds
         for arm in arms
-        if arm.kind != "blended"
+        if arm.kind != "ensemble"
         and not (arm.is_linear and count == parts.labelled and seed != seeds[0])
     ]
 
@@ -133,9 +133,9 @@ def planned_comparisons(arms: Sequence[ArmPlan]) -> list[tuple[str, str]]:
         for arm in arms
         if arm.kind in ("pretrained", "frozen") and arm.name != PRETRAINED
     ]
-    pairs += [(STACKED, TFIDF), (STACKED, PRETRAINED), (BLENDED, TFIDF)]
-    if any(arm.name == ADVISED for arm in arms):
-        pairs += [(ADVISED, TFIDF), (ADVISED, STACKED)]
-    if any(arm.name == BESIDE for arm in arms):
-        pairs += [(BESIDE, TFIDF), (BESIDE, PRETRAINED)]
+    pairs += [(STACKED, TFIDF), (STACKED, PRETRAINED), (ENSEMBLE, TFIDF)]
+    if any(arm.name == STACKED_RUNS for arm in arms):
+        pairs += [(STACKED_RUNS, TFIDF), (STACKED_RUNS, STACKED)]
+    if any(arm.name == TFIDF_AUX for arm in arms):
+        pairs += [(TFIDF_AUX, TFIDF), (TFIDF_AUX, PRETRAINED)]
     return pairs

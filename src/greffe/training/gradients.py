@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from greffe.world import World
+from greffe.training.distributed import World
 
 CLIP_EPSILON = 1e-6
 

@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from greffe.config import TrainSpec
+from greffe.config.recipe import TrainSpec
 from greffe.data.batches import Batch
 from greffe.errors import TrainingError
 from greffe.model.model import Model
 from greffe.objectives.objective import Objective
 from greffe.seeding import derive
+from greffe.training.distributed import World
 from greffe.training.gradients import Gradients
 from greffe.training.optim import freeze_below, lowest_moving_level, set_rates
 from greffe.training.schedule import Budget, Clock, lr_factor
-from greffe.world import World
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import re
 import torch
 from torch import nn
 
-from greffe.config import TrainSpec
+from greffe.config.recipe import TrainSpec
 
 _BLOCK = re.compile(r"base\.blocks\.(\d+)\.")
 

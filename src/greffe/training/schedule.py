@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from greffe.config import TrainSpec
-from greffe.spans import Span
+from greffe.config.recipe import TrainSpec
+from greffe.config.spans import Span
 
 WARMUP_START = 0.01  # of the highest rate: a first step at zero would be a step lost
 

@@ -8,14 +8,14 @@ import sys
 
 import pytest
 
-from greffe.config import TokenizerSpec
+from greffe.config.recipe import TokenizerSpec
 from greffe.data import overlap
 from greffe.data.overlap import corpus_overlap
 from greffe.data.text import ReadOptions
 from greffe.errors import DataError, RecipeError
+from greffe.pipelines.prepare import prepare
 from greffe.progress import quiet
 from greffe.seeding import rng
-from greffe.stages.prepare import prepare
 
 LINE = ReadOptions()
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from greffe.config import TokenizerSpec
+from greffe.config.recipe import TokenizerSpec
 from greffe.data import tokenizer_training
 
 
@@ -15,7 +15,7 @@ def test_the_vocabulary_that_comes_twice(monkeypatch: pytest.MonkeyPatch) -> Non
     drawn = iter([rare, usual, usual, rare])
     monkeypatch.setattr(tokenizer_training, "_unigram_scores", lambda *_: next(drawn))
     made = tokenizer_training.learn(["a b c a b c"], TokenizerSpec(kind="unigram", vocab=300))
-    learnt = dict(json.loads(made)["model"]["vocab"])
-    assert learnt["c"] == -2.0
-    assert "b" not in learnt
+    learned = dict(json.loads(made)["model"]["vocab"])
+    assert learned["c"] == -2.0
+    assert "b" not in learned
     assert next(drawn) == rare

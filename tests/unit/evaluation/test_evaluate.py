@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from greffe.config import ClassificationHead, ModelSpec
+from greffe.config.recipe import ClassificationHead, ModelSpec
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import DataError
@@ -49,14 +49,14 @@ def test_right_and_wrong_answers_are_counted(model: Model, tiny_tokenizer: Token
 
 def test_figures_are_those_of_the_predictions(model: Model, tiny_tokenizer: Tokenizer) -> None:
     texts = [example.text for example in EXAMPLES]
-    shares = [
+    probabilities = [
         prediction.probabilities[example.label]
         for prediction, example in zip(
             predict(model, tiny_tokenizer, LABELS, texts, causal=False), EXAMPLES, strict=True
         )
     ]
     result = evaluate_classifier(model, tiny_tokenizer, LABELS, EXAMPLES, causal=False)
-    expected = -torch.tensor(shares, dtype=torch.float64).log().mean()
+    expected = -torch.tensor(probabilities, dtype=torch.float64).log().mean()
     assert result.log_loss == pytest.approx(float(expected))
 
 

@@ -34,21 +34,21 @@ def right_answers(
 
 
 def differences(
-    draw: np.random.Generator, seeds: int, texts: int, spread: float, truth: float
+    draw: np.random.Generator, seeds: int, texts: int, spread: float, targets: float
 ) -> np.ndarray:
     """First minus second arm on the same texts; three answers in ten share their chance."""
     ease = draw.beta(3.2, 0.8, texts)
     room = ease * (1 - ease) / 0.128
-    first = ease + (draw.normal(0, spread, (seeds, 1)) + truth / 2) * room
-    second = ease + (draw.normal(0, spread, (seeds, 1)) - truth / 2) * room
+    first = ease + (draw.normal(0, spread, (seeds, 1)) + targets / 2) * room
+    second = ease + (draw.normal(0, spread, (seeds, 1)) - targets / 2) * room
     one, other = draw.random((2, seeds, texts))
     shared = draw.random((seeds, texts)) < 0.3
     return (one < first).astype(float) - (np.where(shared, one, other) < second)
 
 
-def coverage(tables: list[np.ndarray], bounds: tuple[float, float], truth: float) -> float:
+def coverage(tables: list[np.ndarray], bounds: tuple[float, float], targets: float) -> float:
     found = [crossed_estimate(table, bounds) for table in tables]
-    return float(np.mean([estimate.low <= truth <= estimate.high for estimate in found]))
+    return float(np.mean([estimate.low <= targets <= estimate.high for estimate in found]))
 
 
 def test_worked_example() -> None:
@@ -164,9 +164,9 @@ def test_intervals_of_accuracy_cover(seeds: int, texts: int, spread: float) -> N
 @pytest.mark.parametrize("seeds", [3, 5, 8])
 def test_intervals_of_differences_cover(seeds: int, texts: int, spread: float) -> None:
     draw = np.random.default_rng([seeds, texts])
-    for truth in (0.0, 0.05):
-        tables = [differences(draw, seeds, texts, spread, truth) for _ in range(REPETITIONS)]
-        assert 0.935 <= coverage(tables, (-1, 1), truth) <= 0.985
+    for targets in (0.0, 0.05):
+        tables = [differences(draw, seeds, texts, spread, targets) for _ in range(REPETITIONS)]
+        assert 0.935 <= coverage(tables, (-1, 1), targets) <= 0.985
 
 
 @pytest.mark.parametrize("mean", [0.8, 0.95])

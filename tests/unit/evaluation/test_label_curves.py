@@ -79,8 +79,8 @@ def test_an_arm_is_its_own_equal() -> None:
 
 def test_same_draws_for_both_arms() -> None:
     # Each draw compares the arm with itself: no chance is left where the curve is steep.
-    shares = {10: 0.3, 100: 0.6, 1000: 0.9}
-    curve = {labels: share_right(share, 500, 4) for labels, share in shares.items()}
+    probabilities = {10: 0.3, 100: 0.6, 1000: 0.9}
+    curve = {labels: share_right(share, 500, 4) for labels, share in probabilities.items()}
     found = equivalent_labels(curve[100], curve)
     assert found.value == found.low == found.high == 100
 
@@ -121,9 +121,9 @@ def test_a_power_law_is_recovered() -> None:
     curve = {labels: share_right(1 - law(labels), 10_000) for labels in LABELS}
     found = extrapolate(curve, 200)
     assert found is not None
-    truth = law(800) - law(1000)
-    assert found.gain == pytest.approx(truth, rel=0.05)
-    assert found.low <= truth <= found.high
+    targets = law(800) - law(1000)
+    assert found.gain == pytest.approx(targets, rel=0.05)
+    assert found.low <= targets <= found.high
 
 
 def test_a_law_without_a_limit_is_recovered() -> None:
@@ -144,8 +144,10 @@ def test_an_error_that_falls_too_fast_gets_the_fastest_law_without_a_limit() -> 
 
 
 def test_a_curve_that_is_flat_or_falls_promises_nothing() -> None:
-    for shares in ([0.7, 0.7, 0.7], [0.8, 0.7, 0.6], [1, 1, 1]):
-        curve = {count: share_right(share) for count, share in zip(LABELS, shares, strict=False)}
+    for probabilities in ([0.7, 0.7, 0.7], [0.8, 0.7, 0.6], [1, 1, 1]):
+        curve = {
+            count: share_right(share) for count, share in zip(LABELS, probabilities, strict=False)
+        }
         found = extrapolate(curve, 200)
         assert found is not None
         assert found.gain == found.low == pytest.approx(0)

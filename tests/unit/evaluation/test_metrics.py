@@ -15,7 +15,7 @@ from greffe.evaluation.metrics import (
 )
 
 LABELS = ["bad", "good", "so-so"]
-TRUTH = ["bad", "bad", "good", "good", "good", "so-so"]
+TARGETS = ["bad", "bad", "good", "good", "good", "so-so"]
 # Predicted: bad, good, good, good, bad, good.
 PROBABILITIES = np.array(
     [
@@ -30,7 +30,7 @@ PROBABILITIES = np.array(
 
 
 def test_worked_example() -> None:
-    result = evaluate_probabilities(LABELS, TRUTH, PROBABILITIES)
+    result = evaluate_probabilities(LABELS, TARGETS, PROBABILITIES)
     assert result.examples == 6
     assert result.accuracy == pytest.approx(3 / 6)
     assert result.confusion == [[1, 1, 0], [1, 2, 0], [0, 1, 0]]
@@ -109,14 +109,14 @@ def test_no_examples_is_an_error() -> None:
 
 
 def test_json_holds_plain_values() -> None:
-    tree = json.loads(json.dumps(evaluate_probabilities(LABELS, TRUTH, PROBABILITIES).to_json()))
+    tree = json.loads(json.dumps(evaluate_probabilities(LABELS, TARGETS, PROBABILITIES).to_json()))
     assert tree["confusion"][1] == [1, 2, 0]
     assert tree["per_class"][1]["label"] == "good"
     assert tree["labels"] == LABELS
 
 
 def test_summary_has_the_main_figures() -> None:
-    summary = evaluate_probabilities(LABELS, TRUTH, PROBABILITIES).summary()
+    summary = evaluate_probabilities(LABELS, TARGETS, PROBABILITIES).summary()
     assert "accuracy 50.00%" in summary
     assert "macro F1 0.3571" in summary
     assert summary.endswith("6 examples")

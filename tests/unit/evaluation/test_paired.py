@@ -19,7 +19,7 @@ from greffe.evaluation.paired import (
 
 
 def two_arms(
-    draw: np.random.Generator, seeds: int, texts: int, truth: float, own: float = 0.0
+    draw: np.random.Generator, seeds: int, texts: int, targets: float, own: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Right answers of two arms on texts of shared difficulty, seeds of 1.5 points' spread.
 
@@ -27,12 +27,12 @@ def two_arms(
     """
     ease = 0.3 + 0.5 * draw.random(texts)
     taste = own * draw.choice([-1.0, 1.0], texts)
-    first = ease + truth / 2 + taste + draw.normal(0, 0.015, (seeds, 1))
-    second = ease - truth / 2 - taste + draw.normal(0, 0.015, (seeds, 1))
+    first = ease + targets / 2 + taste + draw.normal(0, 0.015, (seeds, 1))
+    second = ease - targets / 2 - taste + draw.normal(0, 0.015, (seeds, 1))
     return draw.random((seeds, texts)) < first, draw.random((seeds, texts)) < second
 
 
-def is_shown(first: np.ndarray, second: np.ndarray) -> bool:
+def is_significant(first: np.ndarray, second: np.ndarray) -> bool:
     result = compare_right(first, second)
     return result.p < 0.05 and not result.difference.low <= 0 <= result.difference.high
 
@@ -176,7 +176,7 @@ def test_smallest_detectable_by_hand() -> None:
 @pytest.mark.parametrize("own", [0.0, 0.15])
 def test_equal_arms_are_rarely_told_apart(own: float) -> None:
     draw = np.random.default_rng(0)
-    shown = [is_shown(*two_arms(draw, 8, 200, 0, own)) for _ in range(1000)]
+    shown = [is_significant(*two_arms(draw, 8, 200, 0, own)) for _ in range(1000)]
     assert np.mean(shown) <= 0.05
 
 
@@ -197,7 +197,7 @@ def test_three_equal_comparisons_together_are_rarely_told_apart() -> None:
 @pytest.mark.slow
 def test_five_points_are_usually_shown() -> None:
     draw = np.random.default_rng(0)
-    shown = [is_shown(*two_arms(draw, 8, 400, 0.05)) for _ in range(300)]
+    shown = [is_significant(*two_arms(draw, 8, 400, 0.05)) for _ in range(300)]
     assert np.mean(shown) > 0.8
     # A difference of the wrong sign is no proof of anything.
     assert compare_right(*two_arms(draw, 8, 400, -0.05)).difference.mean < 0
@@ -208,10 +208,10 @@ def test_five_points_are_usually_shown() -> None:
 def test_smallest_detectable_is_shown_four_times_in_five(seeds: int, texts: int) -> None:
     draw = np.random.default_rng(seeds)
 
-    def table(truth: float) -> np.ndarray:
-        first, second = two_arms(draw, seeds, texts, truth, own=0.05)
+    def table(targets: float) -> np.ndarray:
+        first, second = two_arms(draw, seeds, texts, targets, own=0.05)
         return first.astype(float) - second
 
-    truth = float(np.mean([smallest_detectable(table(0.05)) for _ in range(200)]))
-    power = np.mean([crossed_estimate(table(truth)).low > 0 for _ in range(600)])
+    targets = float(np.mean([smallest_detectable(table(0.05)) for _ in range(200)]))
+    power = np.mean([crossed_estimate(table(targets)).low > 0 for _ in range(600)])
     assert 0.7 <= power <= 0.9

@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 import torch
 
-from greffe import config
+from greffe.config import recipe as config
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
 from greffe.inference.generate import generate, generate_text, stream_text, window_start

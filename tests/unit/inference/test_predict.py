@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from greffe.config import ClassificationHead, Pooler
+from greffe.config.recipe import ClassificationHead, Pooler
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError, MismatchError
 from greffe.inference import predict as predict_module

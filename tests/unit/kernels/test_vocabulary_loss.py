@@ -137,9 +137,9 @@ def test_rounding_in_single_precision_is_no_worse_than_that_of_cross_entropy(
     largest = float(terms.max()) if rows else 0.0
     digit = torch.finfo(torch.float32).eps * (1 + largest + math.log(vocab))
     tiny = [rows * digit, 4 * spread * digit, 4 * spread * digit, 4 * digit]
-    for ours, theirs, truth, least in zip(found, plain, exact, tiny, strict=True):
+    for ours, theirs, targets, least in zip(found, plain, exact, tiny, strict=True):
         assert ours.dtype == torch.float32
-        assert ((ours - truth).abs() <= 3 * off(theirs, truth) + least).all()
+        assert ((ours - targets).abs() <= 3 * off(theirs, targets) + least).all()
 
 
 def test_chunks_change_nothing_but_rounding(monkeypatch):

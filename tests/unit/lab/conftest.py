@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from greffe.config.recipe_files import load_recipe
 from greffe.evaluation.intervals import Estimate
 from greffe.evaluation.paired import McNemar
 from greffe.lab.counting import count_parameters
@@ -22,9 +23,8 @@ from greffe.lab.document import (
     OrderArm,
     OrderTask,
     TwoAnswers,
-    Untaught,
+    Untrained,
 )
-from greffe.recipe_files import load_recipe
 from greffe.study.document import (
     Arm,
     ArmKind,
@@ -171,7 +171,7 @@ def _heads() -> Heads:
             classification_targets=[1],
             classification_parameters=402,
         ),
-        untaught=Untaught(
+        untrained=Untrained(
             next_token=10.86,
             next_token_guess=10.82,
             classification=0.7,
@@ -221,7 +221,7 @@ def _arm(name: str, kind: ArmKind, mean: float) -> Arm:
     )
 
 
-def _comparison(first: str, second: str, mean: float, is_shown: bool) -> Comparison:
+def _comparison(first: str, second: str, mean: float, is_significant: bool) -> Comparison:
     return Comparison(
         first=first,
         second=second,
@@ -231,7 +231,7 @@ def _comparison(first: str, second: str, mean: float, is_shown: bool) -> Compari
         smallest_p=0.0078,
         mcnemar=McNemar(only_first=30, only_second=10, p=0.002),
         smallest_detectable=0.02,
-        is_shown=is_shown,
+        is_significant=is_significant,
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from torch import nn
 
+from greffe.config.recipe_files import load_recipe
 from greffe.lab.counting import count_parameters
 from greffe.lab.document import Counting, Mistake
-from greffe.recipe_files import load_recipe
 
 # By hand: one block is q, k, v and output with biases, two linear layers, two norms.
 EMBEDDING = 50_001 * 200
@@ -43,9 +43,9 @@ def by_kind(counting: Counting) -> dict[str, Mistake]:
 
 
 def test_the_true_totals_are_the_labs(counting: Counting) -> None:
-    assert counting.truth.base == BASE == 10_968_200
-    assert counting.truth.classifier == BASE + CLASSIFIER == 10_968_602
-    assert counting.truth.language_model == BASE + LANGUAGE_MODEL == 21_018_401
+    assert counting.targets.base == BASE == 10_968_200
+    assert counting.targets.classifier == BASE + CLASSIFIER == 10_968_602
+    assert counting.targets.language_model == BASE + LANGUAGE_MODEL == 21_018_401
 
 
 def test_formula_and_count_agree_in_every_row(counting: Counting) -> None:
@@ -81,14 +81,14 @@ def test_mistakes_about_heads(counting: Counting) -> None:
 
 
 def test_each_formula_says_what_the_mistake_changes(counting: Counting) -> None:
-    truth = counting.truth
+    targets = counting.targets
     for mistake in counting.mistakes:
         python = mistake.formula.replace("×", "*").replace("−", "-").replace(",", "")
         change = eval(python, {"__builtins__": {}})
-        base = mistake.totals.base - truth.base
-        assert change == (base or mistake.totals.language_model - truth.language_model)
+        base = mistake.totals.base - targets.base
+        assert change == (base or mistake.totals.language_model - targets.language_model)
 
 
 def test_only_heads_leave_the_base_right(counting: Counting) -> None:
-    right = {m.kind for m in counting.mistakes if m.totals.base == counting.truth.base}
+    right = {m.kind for m in counting.mistakes if m.totals.base == counting.targets.base}
     assert right == {"tied_head", "head_without_bias"}

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from greffe.api import Run, finetune, pretrain
-from greffe.config import ClassificationHead, ModelSpec, NextTokenHead, Recipe
+from greffe.config.recipe import ClassificationHead, ModelSpec, NextTokenHead, Recipe
+from greffe.config.recipe_files import load_recipe
 from greffe.lab.heads import examine_heads, first_losses, head_shapes, two_answers
 from greffe.model.model import Model, build_model
 from greffe.progress import quiet
-from greffe.recipe_files import load_recipe
 
 SENTENCE = "Ce livre est magnifique."
 

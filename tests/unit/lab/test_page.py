@@ -11,10 +11,10 @@ import pytest
 
 from greffe.evaluation.intervals import Estimate
 from greffe.lab.document import LabDocument, MaskArm
+from greffe.lab.lab_catalog import lab_words
 from greffe.lab.page import lab_answers, lab_page, write_lab_page
 from greffe.lab.study_sections import spoken_budget
-from greffe.lab.words import lab_words
-from greffe.report.numbers import Language
+from greffe.report.number_format import Language
 from greffe.report.page import page_html
 
 LANGUAGES: tuple[Language, ...] = ("en", "fr")
@@ -50,16 +50,16 @@ def test_a_page_is_whole(document: LabDocument, tmp_path: Path, language: Langua
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_idents_are_unique(document: LabDocument, language: Language) -> None:
-    words = lab_words(language)
+    catalog = lab_words(language)
     parser = Idents()
-    parser.feed(page_html(lab_page(document, words), words))
+    parser.feed(page_html(lab_page(document, catalog), catalog))
     assert len(parser.found) == len(set(parser.found))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_charts_are_well_formed(document: LabDocument, language: Language) -> None:
-    words = lab_words(language)
-    text = page_html(lab_page(document, words), words)
+    catalog = lab_words(language)
+    text = page_html(lab_page(document, catalog), catalog)
     drawings = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
     assert drawings
     for drawing in drawings:
@@ -67,8 +67,8 @@ def test_charts_are_well_formed(document: LabDocument, language: Language) -> No
 
 
 def test_what_came_from_texts_is_escaped(document: LabDocument) -> None:
-    words = lab_words("en")
-    text = page_html(lab_page(document, words), words)
+    catalog = lab_words("en")
+    text = page_html(lab_page(document, catalog), catalog)
     assert document.heads.answers.sentence not in text
     assert "Un &lt;roman&gt; &amp; « beau »" in text
     assert "&lt;b&gt; (10" in text
@@ -96,7 +96,7 @@ def test_the_answers_stand_in_order(document: LabDocument) -> None:
 def test_the_last_answer_names_whoever_was_better(document: LabDocument) -> None:
     study = document.study
     lost = study.comparisons[2].model_copy(
-        update={"difference": estimate(-0.05, 0.02), "is_shown": True}
+        update={"difference": estimate(-0.05, 0.02), "is_significant": True}
     )
     changed = document.model_copy(
         update={"study": study.model_copy(update={"comparisons": [*study.comparisons[:2], lost]})}
@@ -115,14 +115,14 @@ def test_the_last_answer_does_not_depend_on_how_the_pair_is_held(document: LabDo
     changed = document.model_copy(
         update={"study": study.model_copy(update={"comparisons": [*study.comparisons[:2], turned]})}
     )
-    words = lab_words("fr")
-    assert lab_answers(changed, words)[5] == lab_answers(document, words)[5]
+    catalog = lab_words("fr")
+    assert lab_answers(changed, catalog)[5] == lab_answers(document, catalog)[5]
 
 
 def test_no_difference_is_said_to_be_none(document: LabDocument) -> None:
     study = document.study
     same = [
-        one.model_copy(update={"difference": estimate(0.004, 0.02), "is_shown": False})
+        one.model_copy(update={"difference": estimate(0.004, 0.02), "is_significant": False})
         for one in study.comparisons
     ]
     changed = document.model_copy(update={"study": study.model_copy(update={"comparisons": same})})
@@ -150,11 +150,11 @@ def test_unclear_runs_claim_nothing(document: LabDocument) -> None:
         update={"attention": attention.model_copy(update={"mask": mask, "order": order})}
     )
     for language in LANGUAGES:
-        words = lab_words(language)
-        answers = lab_answers(changed, words)
-        assert answers[0] != lab_answers(document, words)[0]
+        catalog = lab_words(language)
+        answers = lab_answers(changed, catalog)
+        assert answers[0] != lab_answers(document, catalog)[0]
         assert "4.00" in answers[0].replace(",", ".")
-        assert page_html(lab_page(changed, words), words)
+        assert page_html(lab_page(changed, catalog), catalog)
     assert "not far enough apart" in lab_answers(changed, lab_words("en"))[0]
     assert "not far enough apart" in lab_answers(changed, lab_words("en"))[1]
 

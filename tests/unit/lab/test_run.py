@@ -86,7 +86,7 @@ def test_the_lab_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             found = lab(tmp_path, size=TINY, language="fr")
     assert LabDocument.model_validate(read_json(tmp_path / LAB_FILE, "lab")) == found
     assert {arm.name for arm in found.study.arms} >= {"pretrained", "scratch", "masked", "tfidf"}
-    assert found.counting.truth.base == 10_968_200
+    assert found.counting.targets.base == 10_968_200
     assert found.heads.shapes.next_token_scores[-1] == 50_001
     assert found.data.documents > 100
     page = (tmp_path / "lab.html").read_text("utf-8")

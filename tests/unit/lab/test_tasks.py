@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from greffe.config import NextTokenHead
+from greffe.config.recipe import NextTokenHead
 from greffe.lab.tasks import (
     PREDICTIONS,
     NextWord,

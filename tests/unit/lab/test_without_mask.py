@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from greffe.config import NextTokenHead
+from greffe.config.recipe import NextTokenHead
 from greffe.lab.tasks import PREDICTIONS, NextWord, TaskSize, tiny_model
 from greffe.lab.without_mask import mask_task, past_bits, possible_share, write_on
 from greffe.progress import Progress

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from greffe.config import HeadSpec, MaskedTokenHead, ModelSpec, NextTokenHead
+from greffe.config.recipe import HeadSpec, MaskedTokenHead, ModelSpec, NextTokenHead
 from greffe.model.arithmetic import TRAINING, base_operations, vocabulary_operations
 from greffe.model.model import build_model
 

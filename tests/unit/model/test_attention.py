@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from greffe.config import ClassificationHead, ModelSpec
+from greffe.config.recipe import ClassificationHead, ModelSpec
 from greffe.model import attention
 from greffe.model.attention import Attention, AttentionMask, LayerCache, build_mask
 from greffe.model.base import Base

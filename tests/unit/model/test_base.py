@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from greffe.config import Learned, ModelSpec, NoPosition, Sinusoidal
+from greffe.config.recipe import Learned, ModelSpec, NoPosition, Sinusoidal
 from greffe.errors import InputError
 from greffe.model.attention import Cache
 from greffe.model.base import Base

@@ -5,8 +5,8 @@ from typing import get_args
 import pytest
 import torch
 
-from greffe import config
-from greffe.config import ClassificationHead, MaskedTokenHead, NextTokenHead
+from greffe.config import recipe as config
+from greffe.config.recipe import ClassificationHead, MaskedTokenHead, NextTokenHead
 from greffe.model.heads import (
     Classification,
     MaskedToken,

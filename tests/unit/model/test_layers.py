@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from greffe.config import ModelSpec, NoPosition
+from greffe.config.recipe import ModelSpec, NoPosition
 from greffe.model.attention import build_mask
 from greffe.model.layers import Block
 from greffe.model.positions import PositionScheme

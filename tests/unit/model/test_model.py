@@ -6,11 +6,11 @@ from typing import get_args
 import pytest
 import torch
 
-from greffe import config
-from greffe.config import ClassificationHead, Learned, ModelSpec, NextTokenHead
+from greffe.config import recipe as config
+from greffe.config.recipe import ClassificationHead, Learned, ModelSpec, NextTokenHead
+from greffe.config.recipe_files import load_recipe
 from greffe.model.model import build_model
 from greffe.model.parameters import default_heads
-from greffe.recipe_files import load_recipe
 
 torch.set_num_threads(1)
 

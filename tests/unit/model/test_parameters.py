@@ -6,11 +6,11 @@ from typing import get_args
 
 import pytest
 
-from greffe import config
-from greffe.config import ClassificationHead, ModelSpec
+from greffe.config import recipe as config
+from greffe.config.recipe import ClassificationHead, ModelSpec
+from greffe.config.recipe_files import load_recipe
 from greffe.model.model import build_model
 from greffe.model.parameters import account, default_heads
-from greffe.recipe_files import load_recipe
 
 POSITIONS = [kind() for kind in get_args(get_args(config.PositionSpec)[0])]
 SHAPES = [(6, 3, 1, 5, 9), (8, 2, 3, 8, 16), (4, 1, 0, 1, 8), (24, 4, 2, 7, 11)]

@@ -6,8 +6,8 @@ from typing import get_args
 import pytest
 import torch
 
-from greffe import config
-from greffe.config import ModelSpec
+from greffe.config import recipe as config
+from greffe.config.recipe import ModelSpec
 from greffe.errors import InputError
 from greffe.model.positions import (
     Alibi,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greffe.config import HeadSpec, ModelSpec
+from greffe.config.recipe import HeadSpec, ModelSpec
 from greffe.data.shard_writer import ShardWriter
 from greffe.data.shards import PackedRows, TokenPart
 from greffe.data.tokenizer import Tokenizer

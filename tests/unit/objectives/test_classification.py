@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from greffe.config import Classification, ClassificationHead
+from greffe.config.recipe import Classification, ClassificationHead
 from greffe.objectives.classification import ClassificationObjective
 
 Make = Callable[..., Any]

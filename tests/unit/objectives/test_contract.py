@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from greffe.config import Classification, ClassificationHead, ObjectiveSpec
+from greffe.config.recipe import Classification, ClassificationHead, ObjectiveSpec
 from greffe.data.batches import Batch
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from greffe.config import Hybrid, Masked
+from greffe.config.recipe import Hybrid, Masked
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
 from greffe.objectives.causal import CausalObjective

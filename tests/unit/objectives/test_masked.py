@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from greffe.config import Masked
+from greffe.config.recipe import Masked
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
 from greffe.objectives.masked import MaskedObjective, Masker, hide_rows

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from greffe.config import NextSentence
+from greffe.config.recipe import NextSentence
 from greffe.data.batches import Batch
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer

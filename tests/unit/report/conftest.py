@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from greffe.doctor.finding import Finding
 from greffe.evaluation.intervals import Estimate
 from greffe.evaluation.paired import McNemar
-from greffe.report.run_document import MetricPoint, RunDocument
 from greffe.seeding import rng
 from greffe.study.document import (
     Arm,
@@ -19,7 +19,6 @@ from greffe.study.document import (
     Disagreement,
     EpochPoint,
     Extrapolation,
-    Finding,
     LabelCurves,
     LabelPoint,
     LayerMove,
@@ -35,6 +34,7 @@ from greffe.study.document import (
     StudyDocument,
     TransferProof,
 )
+from greffe.study.run_document import MetricPoint, RunDocument
 
 SEEDS = list(range(8))
 LABELS = ["négatif", "positif"]
@@ -74,7 +74,7 @@ def comparison(
     *,
     p: float,
     seeds: int = 8,
-    is_shown: bool,
+    is_significant: bool,
 ) -> Comparison:
     """One pair of arms."""
     return Comparison(
@@ -86,7 +86,7 @@ def comparison(
         smallest_p=2 / 2**seeds if seeds > 1 else 1.0,
         mcnemar=McNemar(only_first=181, only_second=76, p=0.0004),
         smallest_detectable=0.025,
-        is_shown=is_shown,
+        is_significant=is_significant,
     )
 
 
@@ -98,10 +98,10 @@ def study() -> StudyDocument:
         data=_data(),
         arms=[_arm(kind, mean, spread) for kind, mean, spread in ARMS],
         comparisons=[
-            comparison("pretrained", "scratch", 0.062, 0.021, p=0.0078, is_shown=True),
-            comparison("pretrained", "tfidf", 0.017, 0.022, p=0.11, is_shown=False),
-            comparison("stacked", "tfidf", 0.046, 0.014, p=0.0002, is_shown=True),
-            comparison("stacked", "pretrained", 0.029, 0.018, p=0.016, is_shown=True),
+            comparison("pretrained", "scratch", 0.062, 0.021, p=0.0078, is_significant=True),
+            comparison("pretrained", "tfidf", 0.017, 0.022, p=0.11, is_significant=False),
+            comparison("stacked", "tfidf", 0.046, 0.014, p=0.0002, is_significant=True),
+            comparison("stacked", "pretrained", 0.029, 0.018, p=0.016, is_significant=True),
         ],
         label_curves=_labels(),
         disagreements=_disagreements(),
@@ -123,21 +123,24 @@ def study() -> StudyDocument:
 
 
 @pytest.fixture(scope="session")
-def advised_study(study: StudyDocument) -> StudyDocument:
+def stacked_runs_study(study: StudyDocument) -> StudyDocument:
     """The same with a teacher, whose arm is best."""
-    arm = _arm("advised", 0.871, 0.0).model_copy(update={"teachers": ["runs/teacher"]})
+    arm = _arm("stacked+runs", 0.871, 0.0).model_copy(update={"feature_runs": ["runs/teacher"]})
     pairs = [("tfidf", 0.075), ("stacked", 0.029)]
-    more = [comparison("advised", name, gain, 0.01, p=0.01, is_shown=True) for name, gain in pairs]
+    more = [
+        comparison("stacked+runs", name, gain, 0.01, p=0.01, is_significant=True)
+        for name, gain in pairs
+    ]
     return study.model_copy(
         update={"arms": [*study.arms, arm], "comparisons": [*study.comparisons, *more]}
     )
 
 
 @pytest.fixture(scope="session")
-def blended_study(study: StudyDocument) -> StudyDocument:
+def ensemble_study(study: StudyDocument) -> StudyDocument:
     """The same with the blend of the base and TF-IDF, which is best."""
-    arm = _arm("blended", 0.856, 0.008)
-    more = comparison("blended", "tfidf", 0.06, 0.01, p=0.01, is_shown=True)
+    arm = _arm("ensemble", 0.856, 0.008)
+    more = comparison("ensemble", "tfidf", 0.06, 0.01, p=0.01, is_significant=True)
     return study.model_copy(
         update={"arms": [*study.arms, arm], "comparisons": [*study.comparisons, more]}
     )
@@ -307,7 +310,7 @@ def _disagreements() -> list[Disagreement]:
     return [
         Disagreement(
             text="".join(piece.text for piece in marked),
-            truth="négatif",
+            targets="négatif",
             readings=[
                 Reading(arm="pretrained", label="positif", probability=0.83, words=marked),
                 Reading(arm="scratch", label="négatif", probability=0.61, words=marked),
@@ -317,7 +320,7 @@ def _disagreements() -> list[Disagreement]:
         *(
             Disagreement(
                 text=text,
-                truth="positif",
+                targets="positif",
                 readings=[Reading(arm="tfidf", label="négatif", probability=0.9, words=[])],
             )
             for text in (NASTY, ARABIC, LONG_WORD)

@@ -10,8 +10,8 @@ import pytest
 
 from greffe.errors import RunError
 from greffe.report.build import write_runs_report, write_study_report
-from greffe.report.run_document import RunDocument
 from greffe.study.document import StudyDocument
+from greffe.study.run_document import RunDocument
 
 TABLES = {
     *("arms", "comparisons", "epochs", "labels", "confusion", "parameters"),

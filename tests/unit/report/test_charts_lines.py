@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greffe.report.charts import ChartWords, Point, Series, line_chart
+from greffe.report.charts import ChartTexts, Point, Series, line_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
-FRENCH = ChartWords(decimal=",", thousands="\u202f", percent="\u202f%", interval="{low} à {high}")
+FRENCH = ChartTexts(decimal=",", thousands="\u202f", percent="\u202f%", interval="{low} à {high}")
 
 
 def chart(series: list[Series], **changes: object) -> str:
@@ -61,7 +61,7 @@ def test_every_value_is_there_in_both_layouts(layout: str) -> None:
 
 
 def test_titles_say_values_in_the_readers_language() -> None:
-    title = marks(chart(PAIR, words=FRENCH))[0].find(f"{SVG}title")
+    title = marks(chart(PAIR, catalog=FRENCH))[0].find(f"{SVG}title")
     assert title is not None
     assert title.text == "pretrained\nEpoch: 1\n70,0\u202f% (68,0\u202f% à 72,0\u202f%)"
 

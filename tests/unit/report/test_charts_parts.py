@@ -10,14 +10,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from greffe.report.charts import ENGLISH, ChartWords, chart_block, distinct_kinds, marked_text
+from greffe.report.charts import ENGLISH, ChartTexts, chart_block, distinct_kinds, marked_text
 from greffe.report.charts.numbers import decimals_of, figure, percentage, plain, points
 from greffe.report.charts.scales import Scale, apart, even_ticks, share_ticks, spread
 from greffe.report.charts.styles import ARM_SLOTS, SLOTS, SPARE, styles_of
 from greffe.report.charts.svg import fitted, text_width
 from greffe.study.document import ArmKind, Marked
 
-FRENCH = ChartWords(decimal=",", thousands="\u202f", percent="\u202f%", points="\u00a0points")
+FRENCH = ChartTexts(decimal=",", thousands="\u202f", percent="\u202f%", points="\u00a0points")
 finite = st.floats(-1e9, 1e9, allow_subnormal=False)
 
 

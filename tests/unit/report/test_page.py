@@ -11,16 +11,16 @@ from typing import get_args
 
 import pytest
 
-from greffe.report.blocks import Code, Section, block_html, chart_words, section_markdown
+from greffe.report.blocks import Code, Section, block_html, chart_texts, section_markdown
+from greffe.report.catalog import load_catalog
 from greffe.report.charts import ENGLISH as CHART_ENGLISH
 from greffe.report.findings import spoken_findings
-from greffe.report.numbers import Language
+from greffe.report.number_format import Language
 from greffe.report.page import page_html, page_markdown
-from greffe.report.run_document import RunDocument
 from greffe.report.run_page import named_apart, runs_page
 from greffe.report.study_page import study_page
-from greffe.report.words import load_words
 from greffe.study.document import StudyDocument
+from greffe.study.run_document import RunDocument
 
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 ORDER = [
@@ -68,8 +68,8 @@ def language(request: pytest.FixtureRequest) -> Language:
 
 @pytest.fixture(scope="module")
 def html(study: StudyDocument, language: Language) -> str:
-    words = load_words(language)
-    return page_html(study_page(study, words), words)
+    catalog = load_catalog(language)
+    return page_html(study_page(study, catalog), catalog)
 
 
 @pytest.fixture(scope="module")
@@ -129,22 +129,22 @@ def test_texts_are_shown_as_they_are(page: Page, html: str) -> None:
 
 
 def test_an_advised_arm_is_named_with_its_teachers(
-    advised_study: StudyDocument, language: Language
+    stacked_runs_study: StudyDocument, language: Language
 ) -> None:
-    words = load_words(language)
-    shown = "".join(Page(page_html(study_page(advised_study, words), words)).text)
-    name = {"en": "advised", "fr": "conseillé"}[language]
+    catalog = load_catalog(language)
+    shown = "".join(Page(page_html(study_page(stacked_runs_study, catalog), catalog)).text)
+    name = {"en": "stacked+runs", "fr": "conseillé"}[language]
     assert f"{name} − TF-IDF" in shown
-    assert words("arm_titles.advised") in shown
-    assert "runs/teacher" in shown and words("column.teachers") in shown
+    assert catalog("arm_titles.advised") in shown
+    assert "runs/teacher" in shown and catalog("column.teachers") in shown
 
 
-def test_a_blended_arm_is_named(blended_study: StudyDocument, language: Language) -> None:
-    words = load_words(language)
-    shown = "".join(Page(page_html(study_page(blended_study, words), words)).text)
-    name = {"en": "blended", "fr": "mêlé"}[language]
+def test_a_blended_arm_is_named(ensemble_study: StudyDocument, language: Language) -> None:
+    catalog = load_catalog(language)
+    shown = "".join(Page(page_html(study_page(ensemble_study, catalog), catalog)).text)
+    name = {"en": "ensemble", "fr": "mêlé"}[language]
     assert f"{name} − TF-IDF" in shown
-    assert words("arm_titles.blended") in shown
+    assert catalog("arm_titles.blended") in shown
 
 
 def test_the_verdict_is_the_first_thing(page: Page) -> None:
@@ -174,26 +174,26 @@ def test_the_page_is_small(html: str) -> None:
 
 
 def test_no_english_words_are_left_in_french(study: StudyDocument) -> None:
-    words = load_words("fr")
-    shown = " ".join(Page(page_html(study_page(study, words), words)).text)
+    catalog = load_catalog("fr")
+    shown = " ".join(Page(page_html(study_page(study, catalog), catalog)).text)
     for english in ("accuracy", " seeds", " texts", "interval ", "scratch", " token", "answer"):
         assert english not in shown
 
 
 def test_sections_without_data_are_left_out(bare_study: StudyDocument, language: Language) -> None:
-    words = load_words(language)
-    found = Page(page_html(study_page(bare_study, words), words))
+    catalog = load_catalog(language)
+    found = Page(page_html(study_page(bare_study, catalog), catalog))
     assert [one["id"] for one in found.all("section")] == ["arms", "cost", "proof", "repeat"]
     assert len(found.all("a")) == 5
 
 
 def test_chart_words_are_those_of_the_charts() -> None:
-    assert chart_words(load_words("en")) == CHART_ENGLISH
-    assert chart_words(load_words("fr")).percent == "\u00a0%"
+    assert chart_texts(load_catalog("en")) == CHART_ENGLISH
+    assert chart_texts(load_catalog("fr")).percent == "\u00a0%"
 
 
 def test_findings_come_in_order_and_in_french_spaces(study: StudyDocument) -> None:
-    serious, note = spoken_findings(study.findings, load_words("fr"))
+    serious, note = spoken_findings(study.findings, load_catalog("fr"))
     assert (serious.finding.kind, note.finding.kind) == ("leak", "imbalance")
     assert serious.severity == "Grave"
     for text in (serious.what, serious.advice, note.what):
@@ -204,8 +204,8 @@ def test_findings_come_in_order_and_in_french_spaces(study: StudyDocument) -> No
 
 
 def test_markdown_has_every_section_and_table(study: StudyDocument, language: Language) -> None:
-    words = load_words(language)
-    found = study_page(study, words)
+    catalog = load_catalog(language)
+    found = study_page(study, catalog)
     text = page_markdown(found)
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert headings == [one.title for one in found.sections]
@@ -216,7 +216,7 @@ def test_markdown_has_every_section_and_table(study: StudyDocument, language: La
 
 
 def test_markdown_shows_texts_as_they_are(study: StudyDocument) -> None:
-    text = page_markdown(study_page(study, load_words("en")))
+    text = page_markdown(study_page(study, load_catalog("en")))
     assert "<script>" not in text
     assert "\\<script\\>alert('x')\\</script\\> &amp;" in text
 
@@ -224,15 +224,15 @@ def test_markdown_shows_texts_as_they_are(study: StudyDocument) -> None:
 def test_a_code_block_cannot_be_closed_from_within() -> None:
     text = section_markdown(Section("x", "X", "x", [Code("code", "a\n```\nb")]))
     assert text.endswith("````\na\n```\nb\n````")
-    assert "<b>" not in block_html(Code("<b>", "<b>"), load_words("en"))
+    assert "<b>" not in block_html(Code("<b>", "<b>"), load_catalog("en"))
 
 
 # --- plain runs -----------------------------------------------------------------------------------
 
 
 def test_the_page_of_runs(runs: list[RunDocument], language: Language) -> None:
-    words = load_words(language)
-    html = page_html(runs_page(runs, words), words)
+    catalog = load_catalog(language)
+    html = page_html(runs_page(runs, catalog), catalog)
     found = Page(html)
     assert [one["id"] for one in found.all("section")] == [
         *("runs", "training", "parameters", "pictures", "samples", "repeat")
@@ -245,11 +245,11 @@ def test_the_page_of_runs(runs: list[RunDocument], language: Language) -> None:
 
 
 def test_an_empty_run_has_a_page_too(runs: list[RunDocument]) -> None:
-    words = load_words("en")
+    catalog = load_catalog("en")
     empty = runs[0].model_copy(
         update={"loss": [], "valid": {}, "parameters": [], "pictures": [], "samples": []}
     )
-    found = Page(page_html(runs_page([empty], words), words))
+    found = Page(page_html(runs_page([empty], catalog), catalog))
     assert [one["id"] for one in found.all("section")] == ["runs", "repeat"]
 
 

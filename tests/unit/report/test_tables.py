@@ -10,8 +10,9 @@ from typing import get_args
 import pytest
 
 from greffe.report import evidence_tables
+from greffe.report.catalog import load_catalog
 from greffe.report.curve_tables import differences_table, epochs_table, labels_table, savings_table
-from greffe.report.numbers import Language
+from greffe.report.number_format import Language
 from greffe.report.study_page import study_tables
 from greffe.report.study_tables import (
     arms_table,
@@ -32,11 +33,10 @@ from greffe.report.tables import (
     table_markdown,
     text_column,
 )
-from greffe.report.words import load_words
 from greffe.study.document import StudyDocument
 
-ENGLISH = load_words("en")
-FRENCH = load_words("fr")
+ENGLISH = load_catalog("en")
+FRENCH = load_catalog("fr")
 
 
 def small_table() -> Table:
@@ -109,7 +109,7 @@ def test_a_row_that_does_not_fit_its_columns_is_our_bug() -> None:
 
 def test_csv_is_the_same_in_every_language(study: StudyDocument) -> None:
     english, french = (
-        {table.name: read_csv(table) for table in study_tables(study, load_words(language))}
+        {table.name: read_csv(table) for table in study_tables(study, load_catalog(language))}
         for language in get_args(Language)
     )
     spoken = {"findings"}
@@ -149,16 +149,18 @@ def test_the_column_for_repeated_texts_is_there_only_if_some_are(bare_study: Stu
 
 
 def test_teachers_have_a_column_only_if_there_are_some(
-    study: StudyDocument, advised_study: StudyDocument
+    study: StudyDocument, stacked_runs_study: StudyDocument
 ) -> None:
-    assert "teachers" not in read_csv(ways_table(study, ENGLISH))[0]
-    rows = {row["arm"]: row["teachers"] for row in read_csv(ways_table(advised_study, ENGLISH))}
-    assert rows["advised"] == "runs/teacher" and rows["stacked"] == ""
+    assert "feature_runs" not in read_csv(ways_table(study, ENGLISH))[0]
+    rows = {
+        row["arm"]: row["feature_runs"] for row in read_csv(ways_table(stacked_runs_study, ENGLISH))
+    }
+    assert rows["stacked+runs"] == "runs/teacher" and rows["stacked"] == ""
 
 
 def test_comparisons(study: StudyDocument) -> None:
     rows = read_csv(comparisons_table(study, ENGLISH))
-    assert [(row["first"], row["second"], row["is_shown"]) for row in rows] == [
+    assert [(row["first"], row["second"], row["is_significant"]) for row in rows] == [
         ("pretrained", "scratch", "True"),
         ("pretrained", "tfidf", "False"),
         ("stacked", "tfidf", "True"),
@@ -224,6 +226,6 @@ def test_only_the_pretrained_arm_begins_with_the_base(study: StudyDocument) -> N
 )
 def test_parameters(study: StudyDocument, language: Language, block: str, formula: str) -> None:
     rows = study.parameters["runs/base"]
-    table = evidence_tables.parameters_table(rows, "runs/base", load_words(language))
+    table = evidence_tables.parameters_table(rows, "runs/base", load_catalog(language))
     assert [one.shown for one in table.rows[2][:2]] == [block, formula]
     assert table.emphasised == {4, 7}

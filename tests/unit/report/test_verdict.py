@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from greffe.evaluation.intervals import Estimate
-from greffe.report.numbers import Language
+from greffe.report.number_format import Language
 from greffe.report.verdict import Verdict, verdict
 from greffe.study.document import Comparison, LabelCurves, Saving, StudyDocument
 
@@ -75,7 +75,7 @@ def test_a_loss_that_is_shown(study: StudyDocument) -> None:
 
 
 def test_no_difference_shown(study: StudyDocument) -> None:
-    even = answered(study, 0.008, 0.019, is_shown=False, p_adjusted=0.4)
+    even = answered(study, 0.008, 0.019, is_significant=False, p_adjusted=0.4)
     assert said(even).headline == (
         "No difference was shown: +0.8 points (−1.1 to +2.7), 81.3 % with pretraining and 75.1 % "
         "from scratch. This study would have shown 2.5 points or more, four times out of five."
@@ -86,7 +86,7 @@ def test_no_difference_shown(study: StudyDocument) -> None:
 
 
 def test_an_interval_beside_zero_is_not_enough(study: StudyDocument) -> None:
-    doubtful = answered(study, 0.03, 0.02, is_shown=False, p_adjusted=0.08)
+    doubtful = answered(study, 0.03, 0.02, is_significant=False, p_adjusted=0.08)
     headline = said(doubtful).headline
     assert headline.startswith("No difference was shown: +3.0 points (1.0 to 5.0)")
     assert "the test over 8 seeds does not agree (p = 0.080)" in headline
@@ -94,7 +94,7 @@ def test_an_interval_beside_zero_is_not_enough(study: StudyDocument) -> None:
 
 
 def test_too_few_seeds_for_any_test(study: StudyDocument) -> None:
-    few = answered(study, 0.06, 0.02, is_shown=False, smallest_p=0.125, values=[0.06] * 4)
+    few = answered(study, 0.06, 0.02, is_significant=False, smallest_p=0.125, values=[0.06] * 4)
     assert said(few).headline.startswith("With 4 seeds no test can reach 5 % (at best p = 0.12):")
     assert "four times out of five" not in said(few).headline
     assert said(few, "fr").headline.startswith("Avec 4 graines, aucun test ne peut atteindre 5 %")
@@ -112,20 +112,22 @@ def test_one_seed_is_judged_by_its_texts_and_says_so(study: StudyDocument) -> No
 # --- baselines and advice -------------------------------------------------------------------------
 
 
-def _against_tfidf(study: StudyDocument, mean: float, half: float, is_shown: bool) -> Comparison:
+def _against_tfidf(
+    study: StudyDocument, mean: float, half: float, is_significant: bool
+) -> Comparison:
     difference = Estimate(mean=mean, deviation=0.01, low=mean - half, high=mean + half, values=[0])
-    changed = {"difference": difference, "is_shown": is_shown}
+    changed = {"difference": difference, "is_significant": is_significant}
     return study.comparisons[1].model_copy(update=changed)
 
 
-@pytest.mark.parametrize("is_shown", [True, False])
-def test_a_better_baseline_comes_first(study: StudyDocument, is_shown: bool) -> None:
-    against = _against_tfidf(study, -0.037, 0.016 if is_shown else 0.05, is_shown)
+@pytest.mark.parametrize("is_significant", [True, False])
+def test_a_better_baseline_comes_first(study: StudyDocument, is_significant: bool) -> None:
+    against = _against_tfidf(study, -0.037, 0.016 if is_significant else 0.05, is_significant)
     better = with_accuracy(study, tfidf=0.85).model_copy(
         update={"comparisons": [study.comparisons[0], against]}
     )
     english, french = said(better), said(better, "fr")
-    if is_shown:
+    if is_significant:
         assert english.headline == (
             "TF-IDF with logistic regression does better: 85.0 % against 81.3 % with pretraining "
             "(3.7 points more, 95 % interval 2.1 to 5.3)."
@@ -177,7 +179,7 @@ def test_what_to_use(study: StudyDocument) -> None:
 
 
 def test_a_lead_that_is_not_shown_is_called_so(study: StudyDocument) -> None:
-    last = study.comparisons[-1].model_copy(update={"is_shown": False})
+    last = study.comparisons[-1].model_copy(update={"is_significant": False})
     doubtful = study.model_copy(update={"comparisons": [*study.comparisons[:-1], last]})
     expected = (
         "Its lead over the next one is not shown, though. "
@@ -280,15 +282,15 @@ def test_an_arm_with_a_name_of_its_own_keeps_it(study: StudyDocument) -> None:
     assert any("what to use. my {best} <arm>: 84.2 %" in text for text in said(named).sentences)
 
 
-def test_an_advised_arm_that_is_best_is_what_to_use(advised_study: StudyDocument) -> None:
-    english, french = said(advised_study), said(advised_study, "fr")
+def test_an_advised_arm_that_is_best_is_what_to_use(stacked_runs_study: StudyDocument) -> None:
+    english, french = said(stacked_runs_study), said(stacked_runs_study, "fr")
     assert any("what to use. Advised (TF-IDF," in text for text in english.sentences)
     assert any("à employer. Le modèle conseillé (TF-IDF," in text for text in french.sentences)
     assert not any("lead" in text for text in english.sentences)
 
 
-def test_a_blended_arm_that_is_best_is_what_to_use(blended_study: StudyDocument) -> None:
-    english, french = said(blended_study), said(blended_study, "fr")
+def test_a_blended_arm_that_is_best_is_what_to_use(ensemble_study: StudyDocument) -> None:
+    english, french = said(ensemble_study), said(ensemble_study, "fr")
     assert any("what to use. Blended (the pretrained" in text for text in english.sentences)
     assert any("à employer. Le mélange (modèle" in text for text in french.sentences)
     assert not any("lead" in text for text in english.sentences)

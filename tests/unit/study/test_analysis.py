@@ -12,7 +12,7 @@ from greffe.errors import DataError
 from greffe.run import RunDirectory
 from greffe.seeding import rng
 from greffe.study.analysis import Analysis
-from greffe.study.directory import CellResult, EpochLook
+from greffe.study.folder import CellResult, EpochEvaluation
 from greffe.study.parts import Parts
 from greffe.study.plan import ArmPlan, Cell, plan_cells
 
@@ -25,10 +25,10 @@ ARMS = [
     ArmPlan("majority", "majority", None),
     ArmPlan("tfidf", "tfidf", None),
     ArmPlan("stacked", "stacked", None),
-    ArmPlan("blended", "blended", None),
+    ArmPlan("ensemble", "ensemble", None),
 ]
 SKILL = {"pretrained": 0.85, "scratch": 0.7, "majority": 0.5, "tfidf": 0.8, "stacked": 0.9}
-SKILL["blended"] = 0.9
+SKILL["ensemble"] = 0.9
 
 
 def parts_of(repeated: int = 0) -> Parts:
@@ -41,16 +41,18 @@ def parts_of(repeated: int = 0) -> Parts:
 
 def result_of(cell: Cell, skill: float, seed: int = 0) -> CellResult:
     """A result that is right on about this share of the texts."""
-    truth = np.arange(TEXTS) % 2
+    targets = np.arange(TEXTS) % 2
     draw = rng(seed, cell.arm.name, cell.labels, cell.seed)
     right = draw.random(TEXTS) < skill
-    said = np.where(right, truth, 1 - truth)
-    shares = np.where(np.arange(2) == said[:, None], 0.8, 0.2)
-    looks = [EpochLook(epoch=e, accuracy=0.5 + 0.1 * e, log_loss=0.7) for e in (1.0, 2.0)]
+    said = np.where(right, targets, 1 - targets)
+    probabilities = np.where(np.arange(2) == said[:, None], 0.8, 0.2)
+    evaluations = [
+        EpochEvaluation(epoch=e, accuracy=0.5 + 0.1 * e, log_loss=0.7) for e in (1.0, 2.0)
+    ]
     return CellResult(
-        probabilities=shares.tolist(),
+        probabilities=probabilities.tolist(),
         validation=skill,
-        looks=[] if cell.arm.is_linear else looks,
+        evaluations=[] if cell.arm.is_linear else evaluations,
         seconds=2.0,
         tokens=1000,
         memory_bytes=cell.seed,
@@ -122,7 +124,7 @@ def test_nothing_but_repeated_texts_is_an_error() -> None:
 def test_a_real_difference_is_shown_with_its_direction() -> None:
     question, *others = analysis_of(parts_of()).comparisons()
     assert (question.first, question.second) == ("pretrained", "scratch")
-    assert question.is_shown
+    assert question.is_significant
     assert question.difference.low > 0
     assert question.difference.bootstrap is not None
     assert question.difference.bootstrap[0] > 0
@@ -130,7 +132,7 @@ def test_a_real_difference_is_shown_with_its_direction() -> None:
     assert question.mcnemar.only_first > question.mcnemar.only_second
     backwards = analysis_of(parts_of(), skill={**SKILL, "pretrained": 0.6, "scratch": 0.8})
     turned = backwards.comparisons()[0]
-    assert turned.is_shown
+    assert turned.is_significant
     assert turned.difference.high < 0
     assert all(comparison.p_adjusted >= comparison.p for comparison in others)
 
@@ -139,7 +141,7 @@ def test_equal_arms_are_seldom_told_apart() -> None:
     equal = {**SKILL, "scratch": SKILL["pretrained"]}
     repetitions = 60
     shown = sum(
-        analysis_of(parts_of(), skill=equal, seed=seed).comparisons()[0].is_shown
+        analysis_of(parts_of(), skill=equal, seed=seed).comparisons()[0].is_significant
         for seed in range(1, repetitions + 1)
     )
     assert shown <= 0.05 * repetitions + 3  # two standard deviations above one in twenty

@@ -33,7 +33,7 @@ def test_the_usual_arms() -> None:
         ("majority", "majority"),
         ("tfidf", "tfidf"),
         ("stacked", "stacked"),
-        ("blended", "blended"),
+        ("ensemble", "ensemble"),
     ]
     assert [arm.run for arm in arms] == [BASE, BASE, None, None, BASE, BASE]
 
@@ -48,25 +48,37 @@ def test_further_runs_and_frozen_ones() -> None:
 
 def test_teachers_make_one_more_arm() -> None:
     without = plan_arms(BASE, {}, frozen=False)
-    arms = plan_arms(BASE, {}, frozen=False, teachers=[OTHER, BASE])
+    arms = plan_arms(BASE, {}, frozen=False, feature_runs=[OTHER, BASE])
     assert arms[:-1] == without
-    advised = arms[-1]
-    assert (advised.name, advised.kind, advised.run) == ("advised", "advised", BASE)
-    assert advised.teachers == (OTHER, BASE) and advised.is_linear
-    assert not any(arm.teachers for arm in without)
+    stacked_runs = arms[-1]
+    assert (stacked_runs.name, stacked_runs.kind, stacked_runs.run) == (
+        "stacked+runs",
+        "stacked+runs",
+        BASE,
+    )
+    assert stacked_runs.feature_runs == (OTHER, BASE) and stacked_runs.is_linear
+    assert not any(arm.feature_runs for arm in without)
 
 
 def test_companions_make_one_more_arm_that_is_held_against_tfidf() -> None:
     without = plan_arms(BASE, {}, frozen=False)
-    arms = plan_arms(BASE, {}, frozen=False, companions=900)
+    arms = plan_arms(BASE, {}, frozen=False, auxiliary=900)
     assert arms[:-1] == without
-    beside = arms[-1]
-    assert (beside.name, beside.kind, beside.run) == ("beside", "beside", None)
-    assert beside.companions == 900 and beside.is_linear
+    auxiliary_tables = arms[-1]
+    assert (auxiliary_tables.name, auxiliary_tables.kind, auxiliary_tables.run) == (
+        "tfidf+aux",
+        "tfidf+aux",
+        None,
+    )
+    assert auxiliary_tables.auxiliary == 900 and auxiliary_tables.is_linear
     pairs = planned_comparisons(arms)
-    assert pairs == [*planned_comparisons(without), ("beside", "tfidf"), ("beside", "pretrained")]
+    assert pairs == [
+        *planned_comparisons(without),
+        ("tfidf+aux", "tfidf"),
+        ("tfidf+aux", "pretrained"),
+    ]
     many, few = (
-        Cell(plan_arms(BASE, {}, frozen=False, companions=count)[-1], 80, 1, is_full=True)
+        Cell(plan_arms(BASE, {}, frozen=False, auxiliary=count)[-1], 80, 1, is_full=True)
         for count in (50_000, 1)
     )
     assert many.weight > few.weight
@@ -79,8 +91,8 @@ def test_names_that_an_arm_cannot_have(name: str) -> None:
 
 
 def test_all_labels_come_first_and_a_linear_model_needs_one_seed_there() -> None:
-    *arms, blended = plan_arms(BASE, {}, frozen=False)
-    cells = plan_cells([*arms, blended], [20], [1, 2], parts_of(80, 20))
+    *arms, ensembled = plan_arms(BASE, {}, frozen=False)
+    cells = plan_cells([*arms, ensembled], [20], [1, 2], parts_of(80, 20))
     assert names(cells) == [
         "pretrained-all-1",
         "scratch-all-1",
@@ -107,11 +119,11 @@ def test_the_question_is_the_first_comparison() -> None:
     assert pairs[0] == ("pretrained", "scratch")
     assert ("causal", "pretrained") in pairs
     assert ("frozen", "pretrained") in pairs
-    assert pairs[-3:] == [("stacked", "tfidf"), ("stacked", "pretrained"), ("blended", "tfidf")]
+    assert pairs[-3:] == [("stacked", "tfidf"), ("stacked", "pretrained"), ("ensemble", "tfidf")]
     assert len(set(pairs)) == len(pairs)
 
 
 def test_an_advised_arm_is_held_against_what_knows_no_teachers() -> None:
     without = planned_comparisons(plan_arms(BASE, {}, frozen=False))
-    pairs = planned_comparisons(plan_arms(BASE, {}, frozen=False, teachers=[OTHER]))
-    assert pairs == [*without, ("advised", "tfidf"), ("advised", "stacked")]
+    pairs = planned_comparisons(plan_arms(BASE, {}, frozen=False, feature_runs=[OTHER]))
+    assert pairs == [*without, ("stacked+runs", "tfidf"), ("stacked+runs", "stacked")]

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from greffe.config import Classification, ClassificationHead, ModelSpec, TrainSpec
+from greffe.config.recipe import Classification, ClassificationHead, ModelSpec, TrainSpec
 from greffe.data.batches import Batch
 from greffe.model.model import Model, build_model
 from greffe.objectives.classification import ClassificationObjective
 from greffe.objectives.objective import Objective
 from greffe.seeding import rng
+from greffe.training.distributed import World
 from greffe.training.loop import Step, train
 from greffe.training.optim import build_optimizer
 from greffe.training.schedule import Budget, Clock
-from greffe.world import World
 
 LAYERS = 3
 VOCAB = 300

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from greffe.training.distributed import World
 from greffe.training.gradients import Gradients
-from greffe.world import World
 
 VOCAB, WIDTH, CLASSES = 60, 8, 5
 

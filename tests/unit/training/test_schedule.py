@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from greffe.config import TrainSpec
-from greffe.spans import Span
+from greffe.config.recipe import TrainSpec
+from greffe.config.spans import Span
 from greffe.training.schedule import Budget, Cadence, Clock, lr_factor
 
 SHAPES = ["cosine", "linear", "constant"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from greffe.report.charts.frame import Entry, Frame, label_lines, legend, sparse, upright_grid
 from greffe.report.charts.numbers import decimals_of, figure, percentage, plain
 from greffe.report.charts.scales import Scale, Ticks, even_ticks
-from greffe.report.charts.shapes import ENGLISH, BarRow, ChartWords
+from greffe.report.charts.shapes import ENGLISH, BarRow, ChartTexts
 from greffe.report.charts.styles import Style, styles_of
 from greffe.report.charts.svg import (
     FONT,
@@ -41,18 +41,21 @@ class _Plan:
     ticks: Ticks
     x_label: str
     percent: bool
-    words: ChartWords
+    catalog: ChartTexts
 
     def said(self, row: BarRow) -> str:
         if row.text:
             return row.text
-        return percentage(row.value, self.words) if self.percent else plain(row.value, self.words)
+        return (
+            percentage(row.value, self.catalog) if self.percent else plain(row.value, self.catalog)
+        )
 
     def tick_labels(self) -> list[tuple[float, str]]:
-        factor, unit = (100, self.words.percent) if self.percent else (1, "")
+        factor, unit = (100, self.catalog.percent) if self.percent else (1, "")
         decimals = decimals_of(factor * self.ticks.step)
         return [
-            (tick, figure(factor * tick, self.words, decimals) + unit) for tick in self.ticks.values
+            (tick, figure(factor * tick, self.catalog, decimals) + unit)
+            for tick in self.ticks.values
         ]
 
 
@@ -64,12 +67,12 @@ def bar_chart(
     description: str,
     x_label: str,
     percent: bool = False,
-    words: ChartWords = ENGLISH,
+    catalog: ChartTexts = ENGLISH,
 ) -> str:
     """Bars from zero, grouped by name, with their values at their ends."""
     shown = [row for row in rows if math.isfinite(row.value)]
     if not shown:
-        return no_data(ident, words)
+        return no_data(ident, catalog)
     groups: dict[str, list[BarRow]] = {}
     for row in shown:
         groups.setdefault(row.name, []).append(row)
@@ -78,8 +81,8 @@ def bar_chart(
     styles = dict(zip(keys, styles_of([kind for kind, _ in keys]), strict=True))
     values = [row.value for row in shown]
     ticks = even_ticks(min(0.0, *values), max(0.0, *values), 5)
-    plan = _Plan(groups, styles, ticks, x_label, percent, words)
-    heading = Heading(ident, title, description, words)
+    plan = _Plan(groups, styles, ticks, x_label, percent, catalog)
+    heading = Heading(ident, title, description, catalog)
     return drawing([_draw(plan, heading, layout) for layout in LAYOUTS], ident)
 
 

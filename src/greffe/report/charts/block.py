@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from greffe.report.charts.shapes import ENGLISH, ChartWords
+from greffe.report.charts.shapes import ENGLISH, ChartTexts
 from greffe.report.charts.svg import element, escape
 
 
@@ -10,7 +10,7 @@ def chart_block(
     svg: str,
     table_html: str,
     ident: str,
-    words: ChartWords = ENGLISH,
+    catalog: ChartTexts = ENGLISH,
     *,
     title: str = "",
     caption: str = "",
@@ -28,29 +28,29 @@ def chart_block(
             type="button",
             class_="export",
             data_format=form,
-            aria_label=words.save.format(title=title, format=label),
+            aria_label=catalog.save.format(title=title, format=label),
             hidden="",
         )
-        for form, label in _formats(svg, table_html, words)
+        for form, label in _formats(svg, table_html, catalog)
     )
     parts = [
         element("figcaption", said) if said else "",
         svg,
         element("div", buttons, class_="exports") if buttons else "",
-        _data(table_html, title or words.data, words),
+        _data(table_html, title or catalog.data, catalog),
     ]
     return element("figure", "".join(parts), class_="chart-block", id=f"{ident}-figure")
 
 
-def _formats(svg: str, table_html: str, words: ChartWords) -> list[tuple[str, str]]:
-    drawn = [("svg", words.save_svg), ("png", words.save_png)] if "<svg" in svg else []
-    return drawn + ([("csv", words.save_csv)] if table_html else [])
+def _formats(svg: str, table_html: str, catalog: ChartTexts) -> list[tuple[str, str]]:
+    drawn = [("svg", catalog.save_svg), ("png", catalog.save_png)] if "<svg" in svg else []
+    return drawn + ([("csv", catalog.save_csv)] if table_html else [])
 
 
-def _data(table_html: str, name: str, words: ChartWords) -> str:
+def _data(table_html: str, name: str, catalog: ChartTexts) -> str:
     if not table_html:
         return ""
-    summary = element("summary", escape(words.data))
+    summary = element("summary", escape(catalog.data))
     # What can be scrolled must be reached by keyboard, and have a name then.
     scroll = element(
         "div", table_html, class_="scroll", role="region", tabindex="0", aria_label=name

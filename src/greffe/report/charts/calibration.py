@@ -17,7 +17,7 @@ from greffe.report.charts.frame import (
 )
 from greffe.report.charts.numbers import decimals_of, figure, percentage
 from greffe.report.charts.scales import Scale, share_ticks
-from greffe.report.charts.shapes import ENGLISH, CalibrationSeries, ChartWords
+from greffe.report.charts.shapes import ENGLISH, CalibrationSeries, ChartTexts
 from greffe.report.charts.styles import Style, styles_of
 from greffe.report.charts.svg import (
     Heading,
@@ -48,7 +48,7 @@ def calibration_chart(
     description: str,
     x_label: str,
     y_label: str,
-    words: ChartWords = ENGLISH,
+    catalog: ChartTexts = ENGLISH,
 ) -> str:
     """A line per arm; a model as sure as it is right lies on the diagonal."""
     shown = [
@@ -57,15 +57,15 @@ def calibration_chart(
         if _filled(each.bins)
     ]
     if not shown:
-        return no_data(ident, words)
+        return no_data(ident, catalog)
     bins = [each for one in shown for each in one.bins]
     ticks = share_ticks([1.0, *(v for each in bins for v in (each.confidence, each.accuracy))], 6)
     styles = styles_of([each.kind for each in shown])
     entries = [Entry(each.name, style) for each, style in zip(shown, styles, strict=True)]
-    signs, used = legend([*entries, Entry(words.perfect, None)], 4, SQUARE.width - 4, 2)
+    signs, used = legend([*entries, Entry(catalog.perfect, None)], 4, SQUARE.width - 4, 2)
     decimals = decimals_of(100 * ticks.step)
-    labels = [(tick, percentage(tick, words, decimals)) for tick in ticks.values]
-    note = f" ({words.axis_from.format(value=labels[0][1])})" if ticks.values[0] > 0 else ""
+    labels = [(tick, percentage(tick, catalog, decimals)) for tick in ticks.values]
+    note = f" ({catalog.axis_from.format(value=labels[0][1])})" if ticks.values[0] > 0 else ""
     frame = Frame(60, used + 32, 60 + SIDE, used + 32 + SIDE)
     across = Scale(ticks.values[0], ticks.values[-1], frame.left, frame.right)
     up = Scale(ticks.values[0], ticks.values[-1], frame.bottom, frame.top)
@@ -82,8 +82,8 @@ def calibration_chart(
     ]
     most = max(each.count for each in bins)
     for each, style in zip(shown, styles, strict=True):
-        body.append(_series(each, style, across, up, most, words))
-    heading = Heading(ident, title, description, words)
+        body.append(_series(each, style, across, up, most, catalog))
+    heading = Heading(ident, title, description, catalog)
     height = frame.bottom + 34 + LINE_HEIGHT * len(below)
     return drawing([svg(body, heading, SQUARE, height)], ident)
 
@@ -94,15 +94,15 @@ def _series(
     across: Scale,
     up: Scale,
     most: int,
-    words: ChartWords,
+    catalog: ChartTexts,
 ) -> str:
     places = [(across(each.confidence), up(each.accuracy)) for each in series.bins]
     way = "M" + "L".join(f"{coordinate(x)},{coordinate(y)}" for x, y in places)
     parts = [element("path", class_="line", d=way)]
     for each, (x, y) in zip(series.bins, places, strict=True):
         radius = SMALLEST + (LARGEST - SMALLEST) * math.sqrt(each.count / most)
-        count = words.texts.format(count=figure(each.count, words, 0))
-        said = f"{percentage(each.confidence, words)} → {percentage(each.accuracy, words)}"
+        count = catalog.texts.format(count=figure(each.count, catalog, 0))
+        said = f"{percentage(each.confidence, catalog)} → {percentage(each.accuracy, catalog)}"
         parts.append(
             mark(
                 style.marker(x, y, radius),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from greffe.report.charts.frame import LINE_HEIGHT, label_lines, wrapped
 from greffe.report.charts.numbers import figure, percentage
-from greffe.report.charts.shapes import ENGLISH, ChartWords
+from greffe.report.charts.shapes import ENGLISH, ChartTexts
 from greffe.report.charts.svg import (
     FONT,
     Heading,
@@ -37,11 +37,11 @@ def confusion_chart(
     description: str,
     x_label: str,
     y_label: str,
-    words: ChartWords = ENGLISH,
+    catalog: ChartTexts = ENGLISH,
 ) -> str:
     """Counts in cells, shaded by their share of the row."""
     if not labels or not matrix:
-        return no_data(ident, words)
+        return no_data(ident, catalog)
     assert len(matrix) == len(labels) and all(len(row) == len(labels) for row in matrix)
     cell = max(SMALLEST_CELL, min(LARGEST_CELL, 270 / len(labels)))
     names = min(WIDEST_LABEL, max(text_width(label) for label in labels))
@@ -65,12 +65,12 @@ def confusion_chart(
         for column, count in enumerate(counts):
             place = (left + column * cell, top + row * cell)
             share = count / sum(counts) if sum(counts) else 0.0
-            tip = f"{labels[row]} → {labels[column]}: {_count(count, words)}"
-            tip += f"\n{words.of_row.format(share=percentage(share, words))}"
-            drawn = _cell(place, cell, share, _count(count, words), row == column)
+            tip = f"{labels[row]} → {labels[column]}: {_count(count, catalog)}"
+            tip += f"\n{catalog.of_row.format(share=percentage(share, catalog))}"
+            drawn = _cell(place, cell, share, _count(count, catalog), row == column)
             body.append(mark(drawn, tip, row=labels[row], column=labels[column], value=count))
     layout = Layout("square", math.ceil(width))
-    heading = Heading(ident, title, description, words)
+    heading = Heading(ident, title, description, catalog)
     return drawing([svg(body, heading, layout, top + cell * len(labels) + 8)], ident)
 
 
@@ -91,5 +91,5 @@ def _cell(place: tuple[float, float], size: float, share: float, count: str, is_
     return shade + text(count, x + size / 2, y + size / 2 + 0.35 * FONT, anchor="middle")
 
 
-def _count(count: float, words: ChartWords) -> str:
-    return figure(count, words, 0 if count == round(count) else 1)
+def _count(count: float, catalog: ChartTexts) -> str:
+    return figure(count, catalog, 0 if count == round(count) else 1)

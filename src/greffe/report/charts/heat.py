@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from greffe.report.charts.numbers import plain
 from greffe.report.charts.png import Colour, encode_png
 from greffe.report.charts.scales import Scale, apart, even_ticks
-from greffe.report.charts.shapes import ENGLISH, ChartWords
+from greffe.report.charts.shapes import ENGLISH, ChartTexts
 from greffe.report.charts.svg import (
     FONT,
     Heading,
@@ -46,20 +46,20 @@ def heat_chart(
     ident: str,
     title: str,
     description: str,
-    words: ChartWords = ENGLISH,
+    catalog: ChartTexts = ENGLISH,
 ) -> str:
     """A matrix with its scale; nothing is drawn at zero, full colour at the largest value."""
     if not matrix.values or not matrix.values[0]:
-        return no_data(ident, words)
+        return no_data(ident, catalog)
     rows, columns = len(matrix.values), len(matrix.values[0])
     is_ruled = matrix.is_choice and max(rows, columns) <= LARGEST_RULED
     is_square = rows == columns
     left, top = 40.0, 8.0
     width = SIDE if is_square else WIDTH - left - 10
     height = SIDE
-    body = _cells(matrix, left, top, width, height, words) if is_ruled else []
+    body = _cells(matrix, left, top, width, height, catalog) if is_ruled else []
     if not is_ruled:
-        body.append(_image(matrix, left, top, width, height, words))
+        body.append(_image(matrix, left, top, width, height, catalog))
     body.append(element("rect", class_="outline", x=left, y=top, width=width, height=height))
     body += _ticks(matrix, left, top, width, height)
     bottom = top + height
@@ -69,14 +69,14 @@ def heat_chart(
     turned = f"translate(14 {top + height / 2:.1f}) rotate(-90)"
     label = text(fitted(matrix.row_label, height), 0, 0, anchor="middle")
     body.append(element("g", label, transform=turned))
-    body.append(_scale(matrix, left, bottom + 54, width, words))
+    body.append(_scale(matrix, left, bottom + 54, width, catalog))
     layout = Layout("square", math.ceil(left + width + 10))
-    heading = Heading(ident, title, description, words)
+    heading = Heading(ident, title, description, catalog)
     return drawing([svg(body, heading, layout, bottom + 92)], ident)
 
 
 def _cells(
-    matrix: Matrix, left: float, top: float, width: float, height: float, words: ChartWords
+    matrix: Matrix, left: float, top: float, width: float, height: float, catalog: ChartTexts
 ) -> list[str]:
     across, down = width / len(matrix.values[0]), height / len(matrix.values)
     parts = []
@@ -91,7 +91,7 @@ def _cells(
                 height=down - 1,
             )
             tip = f"{matrix.row_label} {row}, {matrix.column_label} {column}"
-            tip += f"\n{words.yes if value else words.no}"
+            tip += f"\n{catalog.yes if value else catalog.no}"
             parts.append(mark(rect, tip, value=value))
     return parts
 
@@ -100,7 +100,7 @@ def _cells(
 
 
 def _image(
-    matrix: Matrix, left: float, top: float, width: float, height: float, words: ChartWords
+    matrix: Matrix, left: float, top: float, width: float, height: float, catalog: ChartTexts
 ) -> str:
     largest = max(abs(matrix.low), abs(matrix.high)) or 1.0
     pixels = [bytes(_index(value / largest) for value in row) for row in matrix.values]
@@ -123,7 +123,7 @@ def _image(
         data_columns=str(len(matrix.values[0])),
         data_low=repr(matrix.low),
         data_high=repr(matrix.high),
-        data_decimal=words.decimal,
+        data_decimal=catalog.decimal,
         data_template=f"{matrix.row_label} {{row}}, {matrix.column_label} {{column}}\n{{value}}",
         data_levels=base64.b64encode(struct.pack(f"<{len(levels)}H", *levels)).decode(),
     )
@@ -171,14 +171,14 @@ def _numbers(count: int, room: float) -> list[int]:
     return [int(tick) for tick in apart(inside, [scale(tick) for tick in inside], 24)]
 
 
-def _scale(matrix: Matrix, left: float, top: float, width: float, words: ChartWords) -> str:
+def _scale(matrix: Matrix, left: float, top: float, width: float, catalog: ChartTexts) -> str:
     """What the colours mean."""
     if matrix.is_choice:
         yes = element("rect", class_="cell yes", x=left, y=top, width=14, height=14)
         said = text(matrix.meaning, left + 20, top + 12)
         start = left + 34 + text_width(matrix.meaning)
         no = element("rect", class_="cell no", x=start, y=top, width=14, height=14)
-        return yes + said + no + text(words.no, start + 20, top + 12)
+        return yes + said + no + text(catalog.no, start + 20, top + 12)
     largest = max(abs(matrix.low), abs(matrix.high)) or 1.0
     shades = [matrix.low + (matrix.high - matrix.low) * place / 63 for place in range(64)]
     bar = element(
@@ -191,8 +191,8 @@ def _scale(matrix: Matrix, left: float, top: float, width: float, words: ChartWo
         href=_data_url([bytes(_index(shade / largest) for shade in shades)]),
     )
     edge = element("rect", class_="outline", x=left, y=top, width=width, height=10)
-    low = text(plain(matrix.low, words), left, top + 26, class_="tick")
-    high = text(plain(matrix.high, words), left + width, top + 26, anchor="end", class_="tick")
+    low = text(plain(matrix.low, catalog), left, top + 26, class_="tick")
+    high = text(plain(matrix.high, catalog), left + width, top + 26, anchor="end", class_="tick")
     meaning = fitted(matrix.meaning, width - 90)
     middle = text(meaning, left + width / 2, top + 26, anchor="middle", class_="tick")
     return bar + edge + low + high + middle

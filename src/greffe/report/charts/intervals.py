@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from greffe.report.charts.frame import Frame, label_lines, sparse, upright_grid
 from greffe.report.charts.numbers import decimals_of, figure, percentage, plain, points
 from greffe.report.charts.scales import Scale, Ticks, even_ticks, share_ticks
-from greffe.report.charts.shapes import ENGLISH, ChartWords, IntervalRow
+from greffe.report.charts.shapes import ENGLISH, ChartTexts, IntervalRow
 from greffe.report.charts.styles import Style, styles_of
 from greffe.report.charts.svg import (
     FONT,
@@ -43,25 +43,25 @@ class _Plan:
     x_label: str
     percent: bool
     zero_line: bool
-    words: ChartWords
+    catalog: ChartTexts
 
     def said(self, value: float) -> str:
         if not self.percent:
-            return plain(value, self.words, signed=self.zero_line)
-        return points(value, self.words) if self.zero_line else percentage(value, self.words)
+            return plain(value, self.catalog, signed=self.zero_line)
+        return points(value, self.catalog) if self.zero_line else percentage(value, self.catalog)
 
     def tick_labels(self) -> list[tuple[float, str]]:
         factor = 100 if self.percent else 1
         decimals = decimals_of(factor * self.ticks.step)
-        unit = self.words.percent if self.percent and not self.zero_line else ""
+        unit = self.catalog.percent if self.percent and not self.zero_line else ""
         return [
-            (tick, figure(factor * tick, self.words, decimals, signed=self.zero_line) + unit)
+            (tick, figure(factor * tick, self.catalog, decimals, signed=self.zero_line) + unit)
             for tick in self.ticks.values
         ]
 
     def x_title(self) -> str:
         first, label = self.tick_labels()[0]
-        note = f" ({self.words.axis_from.format(value=label)})" if first > 0 else ""
+        note = f" ({self.catalog.axis_from.format(value=label)})" if first > 0 else ""
         return self.x_label + note
 
 
@@ -74,12 +74,12 @@ def interval_chart(
     x_label: str,
     percent: bool = True,
     zero_line: bool = False,
-    words: ChartWords = ENGLISH,
+    catalog: ChartTexts = ENGLISH,
 ) -> str:
     """Dots with whiskers; `zero_line` is for differences, which get signs and points."""
     shown = [row for row in rows if all(map(math.isfinite, (row.mean, row.low, row.high)))]
     if not shown:
-        return no_data(ident, words)
+        return no_data(ident, catalog)
     values = [value for row in shown for value in (row.mean, row.low, row.high, *_single(row))]
     if zero_line:
         values.append(0.0)
@@ -88,8 +88,8 @@ def interval_chart(
     else:
         ticks = even_ticks(min(values), max(values), 6)
     styles = styles_of([row.kind for row in shown])
-    plan = _Plan(shown, styles, ticks, x_label, percent, zero_line, words)
-    heading = Heading(ident, title, description, words)
+    plan = _Plan(shown, styles, ticks, x_label, percent, zero_line, catalog)
+    heading = Heading(ident, title, description, catalog)
     return drawing([_draw(plan, heading, layout) for layout in LAYOUTS], ident)
 
 
@@ -137,7 +137,7 @@ def _row(row: IntervalRow, style: Style, plan: _Plan, across: Scale, y: float) -
         )
         for value in _single(row)
     )
-    interval = plan.words.interval.format(low=plan.said(row.low), high=plan.said(row.high))
+    interval = plan.catalog.interval.format(low=plan.said(row.low), high=plan.said(row.high))
     mean = mark(
         whisker + style.marker(across(row.mean), y, 5.5),
         f"{row.name}\n{plan.said(row.mean)} ({interval})",

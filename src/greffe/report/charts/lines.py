@@ -24,7 +24,7 @@ from greffe.report.charts.frame import (
 )
 from greffe.report.charts.numbers import decimals_of, figure, percentage, plain
 from greffe.report.charts.scales import Scale, Ticks, apart, even_ticks, share_ticks
-from greffe.report.charts.shapes import ENGLISH, ChartWords, Point, Series
+from greffe.report.charts.shapes import ENGLISH, ChartTexts, Point, Series
 from greffe.report.charts.styles import Style, styles_of
 from greffe.report.charts.svg import (
     LAYOUTS,
@@ -58,21 +58,21 @@ class _Plan:
     y_label: str
     x_log: bool
     y_percent: bool
-    words: ChartWords
+    catalog: ChartTexts
 
     def y_text(self, value: float) -> str:
-        return percentage(value, self.words) if self.y_percent else plain(value, self.words)
+        return percentage(value, self.catalog) if self.y_percent else plain(value, self.catalog)
 
     def y_ticks(self) -> list[tuple[float, str]]:
         if self.y_percent:
             decimals = decimals_of(100 * self.ticks.step)
-            return [(tick, percentage(tick, self.words, decimals)) for tick in self.ticks.values]
+            return [(tick, percentage(tick, self.catalog, decimals)) for tick in self.ticks.values]
         decimals = decimals_of(self.ticks.step)
-        return [(tick, figure(tick, self.words, decimals)) for tick in self.ticks.values]
+        return [(tick, figure(tick, self.catalog, decimals)) for tick in self.ticks.values]
 
     def y_title(self) -> str:
         first, label = self.y_ticks()[0]
-        note = f" ({self.words.axis_from.format(value=label)})" if first > 0 else ""
+        note = f" ({self.catalog.axis_from.format(value=label)})" if first > 0 else ""
         return self.y_label + note
 
     def entries(self) -> list[Entry]:
@@ -94,7 +94,7 @@ def line_chart(
     x_log: bool = False,
     y_percent: bool = True,
     reference_lines: Sequence[tuple[str, float]] = (),
-    words: ChartWords = ENGLISH,
+    catalog: ChartTexts = ENGLISH,
 ) -> str:
     """Lines with bands; with `x_log`, ticks stand at the measured places."""
     shown = [
@@ -103,14 +103,14 @@ def line_chart(
         if _finite(each.points)
     ]
     if not shown:
-        return no_data(ident, words)
+        return no_data(ident, catalog)
     references = [(name, value) for name, value in reference_lines if math.isfinite(value)]
     values = [value for each in shown for point in each.points for value in _extent(point)]
     values += [value for _, value in references]
     ticks = share_ticks(values, 6) if y_percent else even_ticks(min(values), max(values), 6)
     styles = styles_of([each.kind for each in shown])
-    plan = _Plan(shown, styles, references, ticks, x_label, y_label, x_log, y_percent, words)
-    heading = Heading(ident, title, description, words)
+    plan = _Plan(shown, styles, references, ticks, x_label, y_label, x_log, y_percent, catalog)
+    heading = Heading(ident, title, description, catalog)
     return drawing([_draw(plan, heading, layout) for layout in LAYOUTS], ident)
 
 
@@ -166,7 +166,7 @@ def _x_scale(plan: _Plan, frame: Frame) -> Scale:
 def _x_ticks(plan: _Plan, across: Scale) -> list[tuple[float, str]]:
     measured = sorted({point.x for each in plan.series for point in each.points})
     if plan.x_log or len(measured) <= 2:
-        labels = {value: plain(value, plan.words) for value in measured}
+        labels = {value: plain(value, plan.catalog) for value in measured}
     else:
         most = max(2, min(9, int((across.end - across.start) / 48)))
         is_whole = all(value == round(value) for value in measured)
@@ -174,7 +174,7 @@ def _x_ticks(plan: _Plan, across: Scale) -> list[tuple[float, str]]:
         decimals = decimals_of(ticks.step)
         inside = [tick for tick in ticks.values if across.low <= tick <= across.high]
         # Places that hardly differ have no round number between them.
-        labels = {tick: figure(tick, plan.words, decimals) for tick in inside or measured[-1:]}
+        labels = {tick: figure(tick, plan.catalog, decimals) for tick in inside or measured[-1:]}
     values = list(labels)
     widest = max(text_width(label) for label in labels.values())
     kept = apart(values, [across(value) for value in values], widest + 10)
@@ -218,7 +218,9 @@ def _marks(series: Series, style: Style, plan: _Plan, across: Scale, up: Scale) 
         x, y = across(point.x), up(point.y)
         sign = "" if _is_dense(series.points) else style.marker(x, y)
         sign += element("circle", class_="hit", cx=x, cy=y, r=9)
-        tip = f"{series.name}\n{plan.x_label}: {plain(point.x, plan.words)}\n{_value(point, plan)}"
+        tip = (
+            f"{series.name}\n{plan.x_label}: {plain(point.x, plan.catalog)}\n{_value(point, plan)}"
+        )
         parts.append(
             mark(
                 sign,
@@ -238,7 +240,7 @@ def _value(point: Point, plan: _Plan) -> str:
     if point.low is None or point.high is None:
         return said
     low, high = plan.y_text(point.low), plan.y_text(point.high)
-    return f"{said} ({plan.words.interval.format(low=low, high=high)})"
+    return f"{said} ({plan.catalog.interval.format(low=low, high=high)})"
 
 
 # --- points -------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from greffe.report.charts.numbers import figure
-from greffe.report.charts.shapes import ENGLISH, ChartWords
+from greffe.report.charts.shapes import ENGLISH, ChartTexts
 from greffe.report.charts.svg import element, escape
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ FAINTEST = 0.1
 """Weaker words are left unmarked."""
 
 
-def marked_text(pieces: Sequence[Marked], *, words: ChartWords = ENGLISH) -> str:
+def marked_text(pieces: Sequence[Marked], *, catalog: ChartTexts = ENGLISH) -> str:
     """Marks in two hues with two kinds of underline, the stronger the darker."""
     return element(
-        "span", "".join(_piece(each, words) for each in pieces), class_="marked", dir="auto"
+        "span", "".join(_piece(each, catalog) for each in pieces), class_="marked", dir="auto"
     )
 
 
-def _piece(piece: Marked, words: ChartWords) -> str:
+def _piece(piece: Marked, catalog: ChartTexts) -> str:
     if not abs(piece.weight) >= FAINTEST or not piece.text.strip():
         return escape(piece.text)
     # Spaces stay outside, so that no underline runs on between words.
@@ -37,6 +37,6 @@ def _piece(piece: Marked, words: ChartWords) -> str:
         "mark",
         escape(word),
         class_=f"{side} level-{level}",
-        title=figure(piece.weight, words, 2, signed=True),
+        title=figure(piece.weight, catalog, 2, signed=True),
     )
     return escape(before) + sign + escape(after)

@@ -68,7 +68,7 @@ class CalibrationSeries:
 
 
 @dataclass(frozen=True)
-class ChartWords:
+class ChartTexts:
     """Every word and sign of the charts, in the reader's language."""
 
     decimal: str = "."
@@ -97,7 +97,7 @@ class ChartWords:
     """Read out when a chart takes the keyboard."""
 
 
-ENGLISH = ChartWords()
+ENGLISH = ChartTexts()
 
 
 def distinct_kinds(kinds: Iterable[str]) -> list[str]:

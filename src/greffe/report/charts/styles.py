@@ -19,9 +19,9 @@ ARM_SLOTS = {
     "majority": 3,
     "tfidf": 4,
     "stacked": 5,
-    "blended": 9,
-    "advised": 8,
-    "beside": 10,
+    "ensemble": 9,
+    "stacked+runs": 8,
+    "tfidf+aux": 10,
 }
 SLOTS = 11
 SPARE = [slot for slot in range(SLOTS) if slot not in ARM_SLOTS.values()]

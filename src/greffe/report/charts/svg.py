@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from greffe.report.charts.shapes import ChartWords
+from greffe.report.charts.shapes import ChartTexts
 
 FONT = 13.0
 """Height of a chart's letters, as in the style sheet."""
@@ -42,7 +42,7 @@ class Heading:
     ident: str
     title: str
     description: str
-    words: ChartWords
+    catalog: ChartTexts
 
 
 WIDE, NARROW = Layout("wide", 720), Layout("narrow", 360)
@@ -95,7 +95,7 @@ def mark(content: str, tip: str, class_: str = "", **data: str | float | None) -
 def svg(body: Iterable[str], heading: Heading, layout: Layout, height: float) -> str:
     """The whole drawing with its name for screen readers; one stop for the keyboard."""
     name = f"{heading.ident}-{layout.name}"
-    said = f"{heading.description} {heading.words.hint}"
+    said = f"{heading.description} {heading.catalog.hint}"
     head = element("title", escape(heading.title), id=f"{name}-title")
     head += element("desc", escape(said), id=f"{name}-desc")
     return element(
@@ -119,9 +119,9 @@ def drawing(drawings: Iterable[str], ident: str) -> str:
     return element("div", "".join(drawings), class_="drawing", id=ident)
 
 
-def no_data(ident: str, words: ChartWords) -> str:
+def no_data(ident: str, catalog: ChartTexts) -> str:
     """What stands in place of a chart that has nothing to show."""
-    return element("p", escape(words.no_data), class_="no-data", id=ident)
+    return element("p", escape(catalog.no_data), class_="no-data", id=ident)
 
 
 def text_width(content: str, size: float = FONT) -> float:

@@ -1,0 +1,28 @@
+"""What a check of labelled data found."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from greffe.config.recipe import Spec
+
+PartName = Literal["train", "valid", "test"]
+Severity = Literal["serious", "warning", "note"]
+
+
+class Finding(Spec):
+    """Something about the data or the outcome that a reader must know."""
+
+    kind: str
+    """A stable name: duplicates, near_duplicates, leak, corpus_overlap, imbalance, contradiction,
+    order, long_texts, unknown_script, one_class, …"""
+    severity: Severity
+    count: int
+    total: int
+    where: str
+    """Which part or parts: `train`, `train and test`, an arm's name."""
+    example: str
+    detail: dict[str, str | int | float] = Field(default_factory=dict)
+    """Figures that its sentence names."""

@@ -1,0 +1,227 @@
+"""Draws masks and positions: as text for a terminal, as a PNG or SVG file for a page.
+
+Knows matrices with labels, and nothing of models beyond the views it is given.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from greffe.config.recipe import ModelSpec
+from greffe.errors import InputError, MissingExtraError
+from greffe.inference.views import Panel, View, mask_view, positions_view
+from greffe.model.positions import PositionScheme
+from greffe.storage import disk_error, write_atomic
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SHADES = " ░▒▓█"
+YES, NO = "█", "·"
+TEXT_SIZE = 24
+FIGURE_MASK_SIZE = 16
+FIGURE_BIAS_SIZE = 64
+SUFFIXES = (".png", ".svg")
+COLOUR_YES, COLOUR_NO = "#2b5c8a", "#e3e6ea"
+LARGEST_RULED = 32
+
+
+# --- in the terminal ----------------------------------------------------------------------------
+
+
+def mask_text(causal: bool, size: int = 16, *, columns: int = 80) -> str:
+    """The square mask of `size` tokens as lines of blocks, at most `columns` wide."""
+    return draw_text(mask_view(causal, size), columns)
+
+
+def positions_text(
+    spec: ModelSpec,
+    size: int = TEXT_SIZE,
+    *,
+    scheme: PositionScheme | None = None,
+    columns: int = 80,
+) -> str:
+    """The first `size` positions as lines of shades, at most `columns` wide."""
+    return draw_text(positions_view(spec, size, scheme), columns)
+
+
+def draw_text(view: View, columns: int) -> str:
+    """All panels of a view, side by side where they fit."""
+    if not view.panels:
+        return view.title
+    blocks = [_panel_lines(panel, view, columns) for panel in view.panels]
+    return "\n".join([view.title, _legend(view), "", *_beside(blocks, columns)])
+
+
+def _panel_lines(panel: Panel, view: View, columns: int) -> list[str]:
+    rows, count = panel.values.shape
+    margin = len(str(rows - 1)) + 1
+    room = columns - margin
+    # Characters are about twice as high as wide: two of them make a square.
+    cell = 2 if 2 * count <= room else 1
+    shown = min(count, room)
+    lines = [panel.title] if panel.title else []
+    lines += [f"{'':{margin}}{panel.column_label}, 0 to {shown - 1} →"]
+    if shown < count:
+        lines[-1] += f" (of {count})"
+    for row in range(rows):
+        signs = (_sign(float(value), view) * cell for value in panel.values[row, :shown])
+        lines.append(f"{row:>{margin - 1}} {''.join(signs)}")
+    return [*lines, f"↑ {panel.row_label}"]
+
+
+def _sign(value: float, view: View) -> str:
+    if view.is_choice:
+        return YES if value else NO
+    share = (value - view.low) / (view.high - view.low) if view.high > view.low else 1.0
+    return SHADES[min(int(share * len(SHADES)), len(SHADES) - 1)]
+
+
+def _legend(view: View) -> str:
+    if view.is_choice:
+        return f"{YES * 2} {view.meaning}   {NO * 2} may not"
+    return f"{view.meaning}: blank is {view.low:.3g}, {SHADES[-1] * 2} is {view.high:.3g}"
+
+
+def _beside(blocks: list[list[str]], columns: int, gap: int = 3) -> list[str]:
+    width = max(len(line) for block in blocks for line in block)
+    abreast = max(1, (columns + gap) // (width + gap))
+    lines = []
+    for start in range(0, len(blocks), abreast):
+        group = blocks[start : start + abreast]
+        for parts in zip(*group, strict=True):
+            lines.append((" " * gap).join(f"{part:{width}}" for part in parts).rstrip())
+        lines.append("")
+    return lines[:-1]
+
+
+# --- as a file ----------------------------------------------------------------------------------
+
+
+def draw_mask(path: Path, causal: bool, size: int = FIGURE_MASK_SIZE) -> None:
+    """Write the square mask as .png or .svg."""
+    save_figure(mask_view(causal, size), path)
+
+
+def draw_positions(
+    path: Path, spec: ModelSpec, size: int | None = None, *, scheme: PositionScheme | None = None
+) -> None:
+    """Write the positions as .png or .svg: the whole context, or a corner of ALiBi's squares."""
+    largest = FIGURE_BIAS_SIZE if spec.position.kind == "alibi" else spec.context
+    save_figure(positions_view(spec, size or min(spec.context, largest), scheme), path)
+
+
+def save_figure(view: View, path: Path) -> None:
+    """Write a view as .png or .svg, by the path's suffix; the folder is made if need be."""
+    kind = path.suffix.lower()
+    if kind not in SUFFIXES:
+        raise InputError(
+            f"A drawing cannot be written to {path}.",
+            expected=f"a name that ends in {' or '.join(SUFFIXES)}",
+            found=repr(path.suffix) if path.suffix else "no suffix",
+            hint=f"for example {path.with_suffix('.png')}",
+        )
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "Drawing to a file") from None
+
+    # Text stays text in an SVG, and the same drawing gives the same bytes.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "greffe"}):
+        figure = Figure(layout="constrained", dpi=150)
+        _compose(figure, view)
+        buffer = io.BytesIO()
+        metadata = {"Date": None} if kind == ".svg" else None
+        figure.savefig(buffer, format=kind[1:], metadata=metadata)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise disk_error(error, path) from error
+    write_atomic(path, buffer.getvalue())
+
+
+def _compose(figure: Figure, view: View) -> None:
+    if not view.panels:
+        figure.set_size_inches(7, 1.2)
+        figure.text(0.5, 0.5, view.title, ha="center", va="center")
+        return
+    abreast = min(len(view.panels), math.ceil(math.sqrt(len(view.panels))))
+    stacked = math.ceil(len(view.panels) / abreast)
+    figure.set_size_inches(*_inches(view, abreast, stacked))
+    figure.suptitle(view.title)
+    places: list[Axes] = list(figure.subplots(stacked, abreast, squeeze=False).flat)
+    for axes in places[len(view.panels) :]:
+        axes.set_visible(False)
+    for index, panel in enumerate(view.panels):
+        _fill(places[index], panel, view)
+        # Only the leftmost and the lowest panels carry labels.
+        if index % abreast:
+            places[index].set_ylabel("")
+            places[index].tick_params(labelleft=False)
+        if index + abreast < len(view.panels):
+            places[index].set_xlabel("")
+            places[index].tick_params(labelbottom=False)
+    if view.is_choice:
+        _explain_colours(figure, view)
+    else:
+        figure.colorbar(places[0].images[0], ax=places, label=view.meaning)
+
+
+def _inches(view: View, abreast: int, stacked: int) -> tuple[float, float]:
+    rows, columns = view.panels[0].values.shape
+    if rows == columns and (view.is_choice or len(view.panels) > 1):
+        side = 4.8 if len(view.panels) == 1 else 2.6
+        return side * abreast + 1.0, side * stacked + 0.9
+    return 7.0, 4.8
+
+
+def _fill(axes: Axes, panel: Panel, view: View) -> None:
+    from matplotlib.colors import ListedColormap
+    from matplotlib.ticker import MaxNLocator
+
+    if view.is_choice:
+        colours: ListedColormap | str = ListedColormap([COLOUR_NO, COLOUR_YES])
+    else:
+        colours = "RdBu_r" if view.low < 0 < view.high else "viridis"
+    is_square = view.is_choice or len(view.panels) > 1
+    axes.imshow(
+        panel.values.numpy(),
+        cmap=colours,
+        vmin=view.low,
+        vmax=view.high,
+        aspect="equal" if is_square else "auto",
+        interpolation="nearest",
+    )
+    axes.set_title(panel.title, fontsize="medium")
+    axes.set_xlabel(panel.column_label)
+    axes.set_ylabel(panel.row_label)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    if view.is_choice and len(panel.values) <= LARGEST_RULED:
+        _rule(axes, panel.values)
+
+
+def _rule(axes: Axes, values: Tensor) -> None:
+    """White lines between the cells."""
+    rows, columns = values.shape
+    axes.set_yticks([row + 0.5 for row in range(rows - 1)], minor=True)
+    axes.set_xticks([column + 0.5 for column in range(columns - 1)], minor=True)
+    axes.grid(which="minor", color="white", linewidth=1)
+    axes.tick_params(which="minor", length=0)
+
+
+def _explain_colours(figure: Figure, view: View) -> None:
+    from matplotlib.patches import Patch
+
+    patches = [
+        Patch(facecolor=COLOUR_YES, label=view.meaning),
+        Patch(facecolor=COLOUR_NO, label="may not"),
+    ]
+    figure.legend(handles=patches, loc="outside lower center", ncols=2, frameon=False)

@@ -1,0 +1,87 @@
+"""What a base can show of itself: texts it goes on with, and words it puts into a gap.
+
+Knows which heads can do what. Chooses no prompts: these, and texts to take some from, are given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal
+
+from greffe.data.pieces import SPACE
+from greffe.data.tokenizer import Tokenizer
+from greffe.inference.fill import MASK, fill
+from greffe.inference.generate import generate_text
+from greffe.model.model import Model
+from greffe.run import RunDirectory
+from greffe.seeding import rng
+from greffe.training.checkpoint import load_model, load_tokenizer
+
+TEXTS = 2
+PROMPT_WORDS = 3
+GAP_WORDS = 24
+_CONTENT_WORDS = re.compile(r"(?<= )[^\W\d_]{5,}")
+
+
+@dataclass(frozen=True)
+class LanguageSample:
+    """Something that a language model wrote or filled in."""
+
+    kind: Literal["generated", "filled"]
+    prompt: str
+    text: str = ""
+    """Prompt and continuation; empty for a filled mask."""
+    words: list[tuple[str, float]] = field(default_factory=list)
+    """Words for the mask with their probabilities, the likeliest first."""
+
+
+def language_samples(
+    run: RunDirectory, prompts: Sequence[str], seed: int, *, texts: Sequence[str] = ()
+) -> list[LanguageSample]:
+    """Samples of a run on disk; `model_samples` says which."""
+    return model_samples(load_model(run), load_tokenizer(run), prompts, seed, texts=texts)
+
+
+def model_samples(
+    model: Model,
+    tokenizer: Tokenizer,
+    prompts: Sequence[str],
+    seed: int,
+    *,
+    texts: Sequence[str] = (),
+) -> list[LanguageSample]:
+    """Prompts and beginnings of texts continued, gaps in texts filled: as far as it has the heads.
+
+    At most two texts are used for each; a text that has a <mask> already keeps it.
+    """
+    samples: list[LanguageSample] = []
+    if "next_token" in model.heads:
+        beginnings = (" ".join(text.split()[:PROMPT_WORDS]) for text in texts)
+        chosen = [*prompts, *islice(filter(None, beginnings), TEXTS)]
+        for prompt in dict.fromkeys(chosen):
+            written = generate_text(model, tokenizer, prompt, seed=seed)
+            samples.append(LanguageSample("generated", prompt, text=written))
+    if "masked_token" in model.heads:
+        for gapped in islice(_gapped(tokenizer, texts, seed), TEXTS):
+            first, *_ = fill(model, tokenizer, gapped)
+            words = [(filling.word, filling.probability) for filling in first]
+            samples.append(LanguageSample("filled", gapped, words=words))
+    return samples
+
+
+def _gapped(tokenizer: Tokenizer, texts: Sequence[str], seed: int) -> Iterator[str]:
+    """Beginnings of texts, one long word of each behind a mask; texts without one are left out."""
+    for number, text in enumerate(texts):
+        beginning = " ".join(text.split()[:GAP_WORDS])
+        if MASK in beginning:
+            yield beginning
+            continue
+        words = list(_CONTENT_WORDS.finditer(beginning))
+        # A mask stands for one piece: a word that is one can be found again.
+        whole = [word for word in words if tokenizer.id_of(SPACE + word.group()) is not None]
+        if candidates := whole or words:
+            hidden = candidates[rng(seed, "gap", number).integers(len(candidates))]
+            yield f"{beginning[: hidden.start()]}{MASK}{beginning[hidden.end() :]}"

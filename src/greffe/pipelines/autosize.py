@@ -1,0 +1,147 @@
+"""A recipe that fits the time, the text and the machine. One function, from figures to choices.
+
+The rule comes from the experiments in LOG.md, "What fits a budget". Knows no files; the machine's
+speed is measured in probing.py.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from greffe.config.recipe import Causal, Hybrid, MaskingSpec, ObjectiveSpec, Recipe
+from greffe.config.recipe_files import load_recipe
+from greffe.model.arithmetic import TRAINING, base_operations, vocabulary_operations
+from greffe.progress import format_count
+
+SPEED_TEST_WIDTH = 256
+BYTES_A_TOKEN = 4.3
+VOCABS = ((2e6, 2_000), (6e6, 4_000), (20e6, 8_000), (math.inf, 16_000))
+"""Up to so many bytes of text, so many pieces: nine in ten of them are seen twenty times."""
+SHAPES = ((128, 2), (128, 4), (192, 3), (256, 4), (320, 5), (384, 6), (512, 8))
+"""Width and layers, from small to large."""
+TOKENS_A_WEIGHT = 5.0
+"""Tokens read in the time for each weight of the blocks: below it, a smaller base gets further."""
+WEIGHTS_A_TOKEN = 2.0
+"""Weights of the blocks for each token of the text: above it, the base learns it by heart."""
+STEPS = 2_000
+"""So many steps at least, as long as batches are not tiny."""
+BATCHES = (4, 8, 16, 32, 64)
+ROWS = (256, 128)
+"""Shorter ones, which are no faster, only where batches cannot get smaller."""
+OVERHEAD_WIDTH = 60.0
+"""Speed grows with the width as width / (width + this): narrow products leave the cores idle."""
+
+
+@dataclass(frozen=True)
+class Autosized:
+    """A recipe, and three lines that say why it is this one."""
+
+    recipe: Recipe
+    reasons: tuple[str, str, str]
+
+
+def autosize(
+    seconds: float,
+    text_bytes: int | None,
+    speed: float,
+    *,
+    vocab: int | None = None,
+    objective: ObjectiveSpec | None = None,
+) -> Autosized:
+    """Choose vocabulary, row length, width, depth and batch for a pretraining of so many seconds.
+
+    text_bytes: size of the corpus, None if nobody knows; speed: operations a second that training
+    at PROBE_WIDTH reaches here; vocab: where the tokenizer exists already.
+    """
+    usual = load_recipe("small")
+    objective = objective or usual.objective
+    size = math.inf if text_bytes is None else float(text_bytes)
+    pieces = vocab or next(pieces for limit, pieces in VOCABS if size <= limit)
+    text_tokens = size / BYTES_A_TOKEN
+
+    width, layers = SHAPES[0]
+    for shape in SHAPES:
+        weights = _weights(*shape)
+        tokens = seconds * _tokens_a_second(*shape, pieces, objective, speed)
+        if tokens >= TOKENS_A_WEIGHT * weights and weights <= WEIGHTS_A_TOKEN * text_tokens:
+            width, layers = shape
+    tokens = seconds * _tokens_a_second(width, layers, pieces, objective, speed)
+    context = next((rows for rows in ROWS if tokens / (BATCHES[0] * rows) >= STEPS), ROWS[-1])
+    batch = max((b for b in BATCHES if tokens / (b * context) >= STEPS), default=BATCHES[0])
+    recipe = usual.with_changes(
+        [
+            "name=fitted",
+            f"tokenizer.vocab={pieces}",
+            f"model.width={width}",
+            f"model.layers={layers}",
+            f"model.heads={width // 64}",
+            f"model.feed_forward={4 * width}",
+            f"model.context={context}",
+            f"train.batch={batch}",
+            f"train.lr={usual.train.lr * math.sqrt(usual.model.width / width):.2g}",
+        ]
+    ).model_copy(update={"objective": objective})
+    return Autosized(recipe, _reasons(recipe, seconds, text_bytes, speed, tokens, given=vocab))
+
+
+def _reasons(
+    recipe: Recipe,
+    seconds: float,
+    text_bytes: int | None,
+    speed: float,
+    tokens: float,
+    given: int | None,
+) -> tuple[str, str, str]:
+    model, batch = recipe.model, recipe.train.batch
+    text = "of unknown size" if text_bytes is None else f"{format_count(text_bytes)} bytes"
+    epochs = ""
+    if text_bytes is not None:
+        epochs = f", {format_count(round(tokens * BYTES_A_TOKEN / text_bytes, 1))} epochs"
+    steps = tokens / (batch * model.context)
+    pieces = f"{recipe.tokenizer.vocab:,} pieces" + (" as given" if given else "")
+    shape = f"width {model.width}, {model.layers} layers, rows of {model.context}, batch {batch}"
+    amount = f"about {format_count(tokens)} tokens{epochs}, {format_count(steps)} steps"
+    return (
+        f"machine: {speed / 1e9:.0f} billion operations a second in training, measured just now",
+        f"text: {text}, {pieces}, at most {WEIGHTS_A_TOKEN:g} weights for each token of it",
+        f"time: {seconds / 60:.3g} minutes for {shape}: {amount}",
+    )
+
+
+def _weights(width: int, layers: int) -> int:
+    """Weights of the blocks with a feed-forward layer of four times the width."""
+    return 12 * width * width * layers
+
+
+def _tokens_a_second(
+    width: int, layers: int, vocab: int, objective: ObjectiveSpec, speed: float
+) -> float:
+    context = ROWS[0]
+    small = load_recipe("small").model
+    spec = small.model_copy(update={"width": width, "layers": layers, "feed_forward": 4 * width})
+    predicted = round(context * _predicted_share(objective))
+    a_row = base_operations(spec, [context], causal=isinstance(objective, Causal))
+    a_row += vocabulary_operations(width, vocab, predicted, transform=True)
+    return speed * _relative_speed(width) * context / (TRAINING * a_row)
+
+
+def _predicted_share(objective: ObjectiveSpec) -> float:
+    """Share of the tokens that go through the vocabulary head."""
+    match objective:
+        case Causal():
+            return 1.0
+        case Hybrid():
+            share = objective.causal_share
+            return share + (1 - share) * objective.ratio
+        case MaskingSpec():
+            return objective.ratio
+        case _:
+            raise AssertionError(f"{objective.kind} is not learnt from unlabelled text")
+
+
+def _relative_speed(width: int) -> float:
+    def share(columns: int) -> float:
+        return columns / (columns + OVERHEAD_WIDTH)
+
+    return share(width) / share(SPEED_TEST_WIDTH)

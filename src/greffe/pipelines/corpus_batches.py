@@ -1,0 +1,117 @@
+"""Rows of a packed corpus as batches of an objective: for training by step, for validation once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from greffe.config.recipe import TrainSpec
+from greffe.data.batches import Batch
+from greffe.data.sampler import Indices, RowSampler, permuted
+from greffe.data.shards import TokenPart
+from greffe.model.model import Model
+from greffe.objectives.objective import LanguageObjective, RowBatch
+from greffe.pipelines.fit import Evaluated
+from greffe.seeding import derive, rng
+from greffe.training.checkpoint import TrainingState
+from greffe.training.distributed import World
+from greffe.training.schedule import Budget, Cadence, Clock
+
+VALIDATION_BATCH = 32
+EVALUATION_SHARE = 0.02
+FEWEST_ROWS = 16
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """Batches of a part of a corpus; every one is a pure function of (seed, step)."""
+
+    part: TokenPart
+    objective: LanguageObjective
+    context: int
+    seed: int
+
+    @property
+    def rows(self) -> int:
+        """Rows in the part."""
+        return self.part.rows_total(self.context)
+
+    def batch(self, indices: Indices, numbers: Indices, scope: str) -> Batch:
+        """The objective's batch of these rows; `numbers` name their random streams."""
+        streams = [rng(self.seed, scope, int(number)) for number in numbers]
+        partners = None
+        if self.objective.needs_partners:
+            others = np.array([stream.integers(self.rows) for stream in streams], dtype=np.int64)
+            partners = self.part.rows(others, self.context)
+        packed = self.part.rows(indices, self.context)
+        return self.objective.prepare(RowBatch(packed, numbers, streams, partners))
+
+    def training(self, sampler: RowSampler, step: int, parts: int, world: World) -> list[Batch]:
+        """This rank's parts of a step: together they are the step's global batch."""
+        rows = world.share(sampler.step(step))
+        first = step * sampler.batch
+        numbers = world.share(np.arange(first, first + sampler.batch, dtype=np.int64))
+        chosen = zip(np.array_split(rows, parts), np.array_split(numbers, parts), strict=True)
+        return [self.batch(some, names, "corrupt") for some, names in chosen if len(some)]
+
+    def validation(self, most: int) -> Iterator[Batch]:
+        """At most `most` rows, always the same ones, hidden in always the same places."""
+        count = min(most, self.rows)
+        indices = permuted(
+            np.arange(count, dtype=np.int64), self.rows, derive(self.seed, "validation")
+        )
+        for start in range(0, count, VALIDATION_BATCH):
+            some = indices[start : start + VALIDATION_BATCH]
+            yield self.batch(some, np.arange(start, start + len(some), dtype=np.int64), "look")
+
+
+def rows_per_evaluation(spec: TrainSpec, steps_per_epoch: float, state: TrainingState) -> int:
+    """How many validation rows to look at: those of the look before, else what time allows.
+
+    All looks of a training together take about LOOKING of its time; a row costs a third of what it
+    costs to learn from. How long the training is going to be, its own pace so far says.
+    """
+    if (before := state.last_evaluation.get("rows")) is not None:
+        return int(before)
+    budget = Budget.parse(spec.budget, steps_per_epoch)
+    clock = Clock(step=state.step, tokens=state.tokens, seconds=state.seconds)
+    steps = budget.total * clock.step / max(budget.spent(clock), 1e-9)
+    evaluations = Cadence.parse(spec.evaluate_every, budget).crossings(clock) / budget.progress(
+        clock
+    )
+    affordable = 3 * EVALUATION_SHARE * steps * spec.batch / max(evaluations, 1.0)
+    return int(min(spec.evaluate_rows, max(FEWEST_ROWS, affordable)))
+
+
+@torch.no_grad()
+def evaluate_rows(
+    model: Model, objective: LanguageObjective, source: RowSource, most: int
+) -> Evaluated:
+    """Mean loss, perplexity and bits per byte on held-out rows."""
+    model.eval()
+    sums = dict.fromkeys(objective.weights, 0.0)
+    counts = dict.fromkeys(objective.weights, 0.0)
+    sizes: dict[str, int] = {}
+    for batch in source.validation(most):
+        for name, value in objective.loss(model, batch).items():
+            sums[name] += float(value)
+            counts[name] += batch.counts[name]
+        for name, size in batch.target_bytes.items():
+            sizes[name] = sizes.get(name, 0) + size
+    means = {name: sums[name] / max(counts[name], 1.0) for name in sums}
+    loss = sum(objective.weights[name] * mean for name, mean in means.items())
+    metrics = {"loss": loss, "rows": min(most, source.rows)}
+    for name, size in sizes.items():
+        prefix = f"{name}_" if len(sizes) > 1 else ""
+        metrics[f"{prefix}perplexity"] = math.exp(min(means[name], 700.0))
+        metrics[f"{prefix}bits_per_byte"] = sums[name] / math.log(2) / max(size, 1)
+    words = [f"validation loss {loss:.3f}"]
+    for name in sizes:
+        prefix = f"{name}_" if len(sizes) > 1 else ""
+        perplexity, bits = metrics[f"{prefix}perplexity"], metrics[f"{prefix}bits_per_byte"]
+        words.append(f"{prefix.replace('_', ' ')}perplexity {perplexity:.4g}, {bits:.3f} bits/byte")
+    return Evaluated(score=-loss, metrics=metrics, line=" · ".join(words))

@@ -1,0 +1,101 @@
+"""Stack: TF-IDF, a base's features and what teachers say in one linear model, as a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from greffe.baselines.linear_classifier import fit_linear
+from greffe.baselines.linear_runs import open_feature_run, require_labels, write_linear_run
+from greffe.data.tables import label_order
+from greffe.data.text import ReadOptions
+from greffe.output_folder import OutputFolder
+from greffe.pipelines.auxiliary import open_auxiliary
+from greffe.pipelines.labelled import Examples, check_classes, data_hash, load_examples
+from greffe.pipelines.provenance import earlier_data, warn_if_trained_on
+from greffe.progress import notice
+from greffe.run import RunDirectory
+from greffe.training.compute import set_up_compute
+
+
+def linear(
+    data: Examples,
+    out: str | Path,
+    *,
+    parent: RunDirectory | None = None,
+    feature_runs: Sequence[RunDirectory] = (),
+    aux_data: Sequence[Examples] = (),
+    tfidf: bool = True,
+    seed: int = 0,
+    options: ReadOptions | None = None,
+    overwrite: bool = False,
+) -> RunDirectory:
+    """Fit one linear model; its penalty is chosen by cross-validation inside the texts.
+
+    `also` are labelled texts of others, learnt from beside one's own.
+    """
+    threads = set_up_compute()
+    options = options or ReadOptions()
+    for feature_run in feature_runs:
+        require_labels(feature_run)
+    examples = load_examples(data, options)
+    labels = label_order(example.label for example in examples)
+    check_classes(labels, examples)
+    if parent is not None and parent.manifest().kind == "classifier":
+        notice(
+            f"{parent.name} has learnt labels already: if these texts were among its own, the "
+            "cross-validated accuracy flatters"
+        )
+    auxiliary_tables = open_auxiliary(aux_data, labels, options, known=examples)
+    earlier = {} if parent is None else earlier_data(parent)
+    hashes = {"train": data_hash(examples), **auxiliary_tables.hashes, **earlier}
+    # Opened before the folder is: a damaged teacher must not cost the run that is replaced.
+    asked = [open_feature_run(feature_run) for feature_run in feature_runs]
+    warn_if_trained_on(feature_runs, [hashes["train"]])
+    sources = [table for table in (data, *aux_data) if isinstance(table, str | Path)]
+    sources += [run.path for run in (parent, *feature_runs) if run is not None]
+    with OutputFolder(out, overwrite=overwrite, sources=sources) as folder:
+        began = time.perf_counter()
+        classifier = fit_linear(
+            examples,
+            labels,
+            tfidf=tfidf,
+            base=parent,
+            feature_runs=asked,
+            auxiliary=auxiliary_tables.auxiliary,
+            seed=seed,
+        )
+        settings = classifier.settings
+        run = write_linear_run(
+            folder.path,
+            classifier,
+            labels,
+            parent=parent,
+            feature_runs=feature_runs,
+            threads=threads,
+            data=hashes,
+            result={
+                "texts": settings.texts,
+                "auxiliary": settings.auxiliary,
+                "seconds": round(time.perf_counter() - began, 1),
+                "c": settings.c,
+                "base_weight": settings.base_weight,
+                "features": len(classifier.weights),
+                "tfidf_features": classifier.tfidf.columns if classifier.tfidf else 0,
+                "accuracy": settings.accuracy,
+                "log_loss": settings.log_loss,
+            },
+        )
+    notice(
+        f"stack: {settings.texts:,} texts"
+        + (f" beside {settings.auxiliary:,} of others" if settings.auxiliary else "")
+        + f", {len(classifier.weights):,} features, C = {settings.c:g}"
+        + (
+            f", cross-validated accuracy {settings.accuracy:.1%}"
+            if settings.accuracy is not None
+            else ", too few texts to cross-validate"
+        )
+    )
+    run.say_where()
+    return run

@@ -1,0 +1,72 @@
+"""The state of a corpus in the making: what was asked for, how far it is, whether it may go on.
+
+Knows nothing of how the work is done.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from greffe.config.recipe import Spec
+from greffe.data.corpus import PREPARE_FILE, CorpusRequest
+from greffe.data.scan import Scan
+from greffe.data.shards import ShardInfo
+from greffe.errors import CorruptError, MismatchError
+from greffe.storage import read_json, write_json
+
+
+class PrepareState(Spec):
+    """The content of prepare.json."""
+
+    version: Literal[1] = 1
+    request: CorpusRequest
+    scan: Scan | None = None
+    fingerprint: str | None = None
+    groups: int = 0
+    """Groups of shards that are finished."""
+    documents: int = 0
+    """Documents read for them."""
+    bytes: int = 0
+    """UTF-8 bytes of these documents."""
+    train: list[ShardInfo] = Field(default_factory=list)
+    valid: list[ShardInfo] = Field(default_factory=list)
+
+
+def write_state(state: PrepareState, folder: Path) -> None:
+    """Keep the state; it marks the folder as an unfinished corpus."""
+    write_json(folder / PREPARE_FILE, state.model_dump(mode="json"))
+
+
+def read_state(folder: Path) -> PrepareState:
+    """The state of an unfinished corpus."""
+    path = folder / PREPARE_FILE
+    try:
+        return PrepareState.model_validate(read_json(path, "the state of an unfinished corpus"))
+    except ValidationError as error:
+        raise CorruptError(
+            f"{path} is damaged or from another version.",
+            found=error.errors(include_url=False)[0]["msg"],
+            hint="start anew with --overwrite",
+        ) from None
+
+
+def check_request(before: CorpusRequest, now: CorpusRequest, folder: Path) -> None:
+    """Raise MismatchError that says what changed, if anything did."""
+    old, new = before.model_dump(exclude={"sources"}), now.model_dump(exclude={"sources"})
+    changes = [f"{name} was {old[name]}, is {new[name]}" for name in new if old[name] != new[name]]
+    gone = [source for source in before.sources if source not in now.sources]
+    come = [source for source in now.sources if source not in before.sources]
+    changes += [f"was there and is not now: {source}" for source in gone]
+    changes += [f"is there and was not: {source}" for source in come]
+    if before.sources != now.sources and not gone and not come:
+        changes.append("the order or number of the sources")
+    if changes:
+        raise MismatchError(
+            f"{folder} was begun with other inputs or options.",
+            expected="the same command as before, to go on with it",
+            found="; ".join(changes),
+            hint="--overwrite starts anew",
+        )

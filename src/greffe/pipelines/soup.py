@@ -1,0 +1,100 @@
+"""Members: several trainings from the same start, and the average of what they end with.
+
+Each member sees the texts in another order and with other tokens hidden; base and head begin the
+same, so the averaged weights lie between them. The first member is the run itself, the others are
+kept beside it until the run is finished: whatever is interrupted goes on where it was.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from greffe.model.model import Model
+from greffe.model.weights import load_exact
+from greffe.pipelines.fit import Evaluated
+from greffe.progress import notice
+from greffe.run import RUN_FILE, SOUP, RunDirectory
+from greffe.seeding import derive
+from greffe.training.checkpoint import TrainingState
+from greffe.training.distributed import World
+
+
+def member_seed(seed: int, member: int) -> int:
+    """The seed of a member's order, hidden tokens and dropout; the first has the run's own."""
+    return seed if member == 0 else derive(seed, "member", member)
+
+
+def called(member: int, soup: int) -> str:
+    """How a member's progress is headed."""
+    return "fine-tune" if soup == 1 else f"fine-tune {member + 1} of {soup}"
+
+
+def fit_soup(
+    run: RunDirectory,
+    model: Model,
+    train_member: Callable[[int, RunDirectory], TrainingState],
+    evaluate: Callable[[TrainingState], Evaluated],
+    *,
+    soup: int,
+    world: World,
+) -> TrainingState:
+    """Train each member from the same weights; leaves the model as their average.
+
+    A member that was trained before an interruption is read from its last state.
+    """
+    if soup == 1:
+        return train_member(0, run)
+    start = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    total = {name: torch.zeros_like(tensor) for name, tensor in start.items()}
+    states = []
+    for member in range(soup):
+        load_exact(model, start, "the start of the members")
+        into = run if member == 0 else _folder_of(run, member, world)
+        states.append(train_member(member, into))
+        for name, tensor in model.state_dict().items():
+            total[name] += tensor / soup
+    load_exact(model, total, "the average of the members")
+    state = _summed(states)
+    evaluated = evaluate(state)
+    evaluated = replace(evaluated, score=world.from_main(evaluated.score))
+    if world.is_main:
+        run.rewind_metrics(states[0].step)
+        run.log(step=state.step, kind="average", soup=soup, **evaluated.metrics)
+    notice(f"fine-tune: average of {soup} · {evaluated.line}")
+    return state.model_copy(
+        update={
+            "best_score": evaluated.score,
+            "best_evaluation": evaluated.metrics,
+            "last_evaluation": evaluated.metrics,
+        }
+    )
+
+
+def drop_soup(run: RunDirectory) -> None:
+    """Remove what was kept of the members for going on."""
+    shutil.rmtree(run.path / SOUP, ignore_errors=True)
+
+
+def _folder_of(run: RunDirectory, member: int, world: World) -> RunDirectory:
+    """Where a member other than the first keeps its state; says what the run says of itself."""
+    folder = RunDirectory(run.path / SOUP / str(member))
+    if world.is_main and not (folder.path / RUN_FILE).exists():
+        folder.path.mkdir(parents=True, exist_ok=True)
+        folder.write_manifest(run.manifest())
+    world.barrier()
+    return folder
+
+
+def _summed(states: list[TrainingState]) -> TrainingState:
+    """Steps, tokens and seconds of all members together."""
+    return TrainingState(
+        tokenizer=states[0].tokenizer,
+        step=sum(state.step for state in states),
+        tokens=sum(state.tokens for state in states),
+        seconds=sum(state.seconds for state in states),
+        skipped=sum(state.skipped for state in states),
+    )

@@ -1,0 +1,48 @@
+"""How fast this machine trains: a real model of middling size, some seconds of real steps."""
+
+from __future__ import annotations
+
+import time
+from statistics import median
+
+import torch
+
+from greffe.config.recipe import MaskedTokenHead
+from greffe.config.recipe_files import load_recipe
+from greffe.data.batches import Batch
+from greffe.model.arithmetic import TRAINING, base_operations, vocabulary_operations
+from greffe.model.model import build_model
+from greffe.objectives.objective import vocabulary_term
+from greffe.pipelines.autosize import SPEED_TEST_WIDTH
+from greffe.progress import notice
+
+ROWS, LAYERS, VOCAB = 8, 2, 8_000
+
+
+def training_speed(seconds: float = 3.0) -> float:
+    """Operations a second that forward and backward passes reach here, after a warm-up."""
+    notice(f"measuring how fast this machine trains, {seconds:g} seconds")
+    spec = load_recipe("small").model.model_copy(update={"layers": LAYERS})
+    assert spec.width == SPEED_TEST_WIDTH
+    model = build_model(spec, VOCAB, {"masked_token": MaskedTokenHead()}, seed=0)
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(VOCAB, (ROWS, spec.context), generator=generator)
+    places = torch.arange(0, ids.numel(), 7)
+    batch = Batch(
+        ids=ids, counts={}, places=places, targets=ids.reshape(-1)[places], tokens=ids.numel()
+    )
+    operations = base_operations(spec, [spec.context] * ROWS, causal=False)
+    operations += vocabulary_operations(spec.width, VOCAB, len(places), transform=True)
+
+    def step() -> float:
+        start = time.perf_counter()
+        vocabulary_term(model, "masked_token", batch, causal=False).backward()  # type: ignore[no-untyped-call]
+        model.zero_grad(set_to_none=True)
+        return time.perf_counter() - start
+
+    step()
+    times = [step()]
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        times.append(step())
+    return TRAINING * operations / median(times)

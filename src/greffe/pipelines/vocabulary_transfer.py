@@ -1,0 +1,68 @@
+"""Replant: a parent's weights for the vocabulary of another text.
+
+The blocks stay as they are. Pieces that both vocabularies have keep their place, the others begin
+as the mean of the old pieces that spell them; word vectors counted in the new text, turned into the
+parent's space, are mixed in where the recipe starts with them.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from greffe.config.recipe import Recipe
+from greffe.data.corpus import Corpus
+from greffe.data.spelling import shared_pieces, spell_with
+from greffe.data.tokenizer import Tokenizer
+from greffe.model.embedding_transfer import add_word_vectors, spelled_embeddings
+from greffe.model.model import Model
+from greffe.model.weights import Transfer, transfer
+from greffe.model.word_vectors import word_vectors
+from greffe.pipelines.warm_start import count_neighbours
+from greffe.progress import notice
+from greffe.run import RunDirectory
+from greffe.training.checkpoint import run_weights
+from greffe.training.distributed import World
+
+
+def replant(
+    model: Model,
+    parent: RunDirectory,
+    old: Tokenizer,
+    text: Corpus,
+    recipe: Recipe,
+    world: World,
+    *,
+    is_new: bool,
+) -> tuple[Transfer, str]:
+    """Put the parent's weights into a model of the text's vocabulary; what was taken, and a hash.
+
+    `old` is the parent's tokenizer.
+    Word vectors are counted for a new run only: one that goes on has its embedding already.
+    """
+    weights, digest = run_weights(parent)
+    new = text.tokenizer
+    spellings = spell_with(new, old)
+    shared = torch.tensor(shared_pieces(new, old, spellings))
+    taken = transfer(model, spelled_embeddings(weights, spellings), parent.name, keep_heads=True)
+    notice(
+        f"replanted from {old.size:,} pieces of {parent.name} into {new.size:,} of this text: "
+        f"{int(shared.sum()):,} are in both, the others begin as the pieces that spell them"
+    )
+    if is_new and recipe.warm_start == "word_vectors":
+        # One rank alone, as in a warm start.
+        if world.is_main:
+            _mix_word_vectors(model, text, shared, recipe.seed)
+        world.copy_from_main(model.base.embedding.weight.data)
+    return taken, digest
+
+
+def _mix_word_vectors(model: Model, text: Corpus, shared: torch.Tensor, seed: int) -> None:
+    pieces, counts, _ = count_neighbours(text)
+    is_known, vectors = word_vectors(counts, model.spec.width, seed)
+    pieces = pieces[is_known]
+    if add_word_vectors(model.base.embedding.weight, pieces, vectors, shared[pieces]):
+        notice(f"word vectors: mixed into {len(pieces):,} of {text.tokenizer.size:,} pieces")
+    else:
+        notice(
+            "word vectors: left out, since too few pieces are in both vocabularies to turn them by"
+        )

@@ -1,0 +1,52 @@
+"""Warm start: the embedding of a new base begins as word vectors counted in its corpus."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from greffe.config.recipe import Recipe
+from greffe.data.cooccurrence import NeighbourCounts, rank_pieces, spread_chunks
+from greffe.data.corpus import Corpus
+from greffe.model.model import Model
+from greffe.model.word_vectors import start_embedding
+from greffe.progress import Progress, format_count, notice
+from greffe.training.distributed import World
+
+
+def warm_start(model: Model, text: Corpus, recipe: Recipe, world: World) -> None:
+    """What the recipe says of the embedding's beginning, the same on every rank."""
+    match recipe.warm_start:
+        case "none":
+            return
+        case "word_vectors":
+            # One rank alone: the table is large, and processors may round in different ways.
+            if world.is_main:
+                _count_and_start(model, text, recipe.seed)
+            world.copy_from_main(model.base.embedding.weight.data)
+
+
+def _count_and_start(model: Model, text: Corpus, seed: int) -> None:
+    pieces, counts, total = count_neighbours(text)
+    started = start_embedding(model, pieces, counts, seed)
+    notice(
+        f"word vectors: {started:,} of {text.tokenizer.size:,} pieces begin as counted in "
+        f"{format_count(total)} tokens"
+    )
+
+
+def count_neighbours(text: Corpus) -> tuple[Tensor, Tensor, int]:
+    """The pieces that occur, their counts [pieces, contexts], and in how many tokens."""
+    part, tokenizer = text.train, text.tokenizer
+    chunks = spread_chunks(part.tokens)
+    total = sum(chunk.tokens for chunk in chunks)
+    pieces = rank_pieces(part, chunks, tokenizer.size, tokenizer.specials)
+    neighbours = NeighbourCounts(pieces, tokenizer.size)
+    with Progress("word vectors", total, "tokens") as progress:
+        for chunk in chunks:
+            neighbours.add(part, chunk)
+            progress.advance(chunk.tokens)
+    counts = torch.from_numpy(neighbours.finish())
+    # What follows is one call into the library, which cannot tell how far it is.
+    notice("word vectors: {:,} pieces beside {:,}, being factorised".format(*counts.shape))
+    return torch.from_numpy(pieces), counts, total

@@ -1,0 +1,159 @@
+"""A study on disk: its manifest, its cells and its document. Knows no model.
+
+study.json          what was asked for, and whether it is finished
+cells/NAME.json     one training: the hash of its inputs and, once it is done, its result
+runs/NAME/          runs in the making, and the best seed's run of each arm
+report.json         everything that was found
+report.html …       the same to be read
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar
+
+from pydantic import Field, ValidationError
+
+from greffe.config.recipe import Spec
+from greffe.errors import CorruptError, RunError
+from greffe.storage import read_json, write_json
+from greffe.study.document import StudyDocument
+
+STUDY_FILE = "study.json"
+DOCUMENT_FILE = "report.json"
+CELLS, RUNS = "cells", "runs"
+
+
+class EpochEvaluation(Spec):
+    """Validation after some epochs of one training."""
+
+    epoch: float
+    accuracy: float
+    log_loss: float
+
+
+class Move(Spec):
+    """How far a part of the base moved."""
+
+    part: str
+    tensors: int
+    moved: float
+
+
+class CellResult(Spec):
+    """What one training gave."""
+
+    probabilities: list[list[float]]
+    """A row a test text, columns in the order of the study's labels."""
+    validation: float | None
+    """Accuracy of the kept weights on the validation part."""
+    evaluations: list[EpochEvaluation] = Field(default_factory=list)
+    seconds: float
+    tokens: int = 0
+    memory_bytes: int | None = None
+    parameters: int = 0
+    initial_base: str | None = None
+    initial_head: str | None = None
+    moves: list[Move] = Field(default_factory=list)
+
+
+class CellFile(Spec):
+    """The content of a cell's file; without a result it was begun and not finished."""
+
+    key: str
+    result: CellResult | None = None
+
+
+class StudyManifest(Spec):
+    """The content of study.json."""
+
+    format: Literal[1] = 1
+    kind: Literal["study"] = "study"
+    status: Literal["running", "finished"]
+    cells: list[str]
+    settings: dict[str, Any]
+
+
+class StudyDirectory:
+    """Reads and writes the small files of a study."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """The study at `path`, or an error that says what is there instead."""
+        study = cls(path)
+        if not study.is_study:
+            raise RunError(
+                f"{path} is not a study.",
+                expected=f"a folder with {STUDY_FILE}, as greffe compare writes it",
+                found="a folder or file without it" if study.path.exists() else "nothing",
+            )
+        return study
+
+    @property
+    def is_study(self) -> bool:
+        """Whether greffe compare has begun here."""
+        return (self.path / STUDY_FILE).is_file()
+
+    def run_path(self, cell: str) -> Path:
+        """Where the run of a cell is made."""
+        return self.path / RUNS / cell
+
+    def manifest(self) -> StudyManifest:
+        """What was asked for."""
+        return _validated(StudyManifest, self.path / STUDY_FILE, "a study's manifest")
+
+    def write_manifest(self, manifest: StudyManifest) -> None:
+        """Say what is asked for; its presence makes the folder a study."""
+        write_json(self.path / STUDY_FILE, manifest.model_dump(mode="json"))
+
+    def cell(self, name: str) -> CellFile | None:
+        """What is known of a cell."""
+        path = self._cell_path(name)
+        return _validated(CellFile, path, "a cell of a study") if path.exists() else None
+
+    def write_cell(self, name: str, cell: CellFile) -> None:
+        """Keep what is known of a cell."""
+        path = self._cell_path(name)
+        path.parent.mkdir(exist_ok=True)
+        write_json(path, cell.model_dump(mode="json"))
+
+    def document(self) -> StudyDocument:
+        """What a finished study found."""
+        if not (self.path / DOCUMENT_FILE).exists():
+            raise RunError(
+                f"The study in {self.path} is not finished.",
+                expected=f"{DOCUMENT_FILE}, written at its end",
+                found=f"{self._done()} of {len(self.manifest().cells)} trainings done",
+                hint="the greffe compare command that began it goes on where it was",
+            )
+        return _validated(StudyDocument, self.path / DOCUMENT_FILE, "a study's document")
+
+    def write_document(self, document: StudyDocument) -> None:
+        """Keep what was found."""
+        write_json(self.path / DOCUMENT_FILE, document.model_dump(mode="json"))
+
+    def _cell_path(self, name: str) -> Path:
+        return self.path / CELLS / f"{name}.json"
+
+    def _done(self) -> int:
+        cells: Sequence[CellFile | None] = [self.cell(name) for name in self.manifest().cells]
+        return sum(cell is not None and cell.result is not None for cell in cells)
+
+
+Kind = TypeVar("Kind", bound=Spec)
+
+
+def _validated(kind: type[Kind], path: Path, what: str) -> Kind:
+    try:
+        return kind.model_validate(read_json(path, what))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise CorruptError(
+            f"{path} is damaged or from another version.",
+            expected=what,
+            found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
+        ) from None

@@ -1,0 +1,142 @@
+"""Linear runs with teachers: whole runs inside a run, checked whenever they are opened."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greffe.baselines.linear_classifier import fit_linear
+from greffe.baselines.linear_runs import load_linear, open_feature_run, write_linear_run
+from greffe.baselines.run_features import centred_logs
+from greffe.data.tables import Example, label_order
+from greffe.errors import CorruptError, RunError
+from greffe.inference.predict import predict
+from greffe.run import RunDirectory
+from greffe.samples.toy import toy_reviews
+from greffe.training.checkpoint import load_model, load_tokenizer
+
+TEXTS = ["Un roman magnifique.", "Une fin ridicule.", "", "Tout autre chose. " * 40]
+LABELS = ["bien", "mal", "bof"]
+Made = tuple[RunDirectory, np.ndarray]
+Stacked = Callable[..., Made]
+
+
+@pytest.fixture
+def stacked(tmp_path: Path) -> Stacked:
+    """Fits and writes a linear run; with it, what it says of the texts while in memory."""
+
+    def make(name: str, *feature_runs: RunDirectory, tfidf: bool = True, seed: int = 1) -> Made:
+        examples = [Example(text, label) for label, text in toy_reviews(20, seed=seed)]
+        labels = label_order(example.label for example in examples)
+        asked = [open_feature_run(run) for run in feature_runs]
+        fitted = fit_linear(examples, labels, tfidf=tfidf, base=None, feature_runs=asked, seed=0)
+        folder = tmp_path / name
+        folder.mkdir()
+        run = write_linear_run(
+            folder,
+            fitted,
+            labels,
+            parent=None,
+            feature_runs=feature_runs,
+            threads=1,
+            data={},
+            result={},
+        )
+        return run, fitted.probabilities(TEXTS)
+
+    return make
+
+
+@pytest.fixture
+def grafted(fresh_run: Callable[..., RunDirectory]) -> RunDirectory:
+    """A finished classifier of three labels with fresh weights."""
+    run = fresh_run("grafted", LABELS)
+    run.log(kind="train", step=1, loss=1.0)
+    return run
+
+
+def test_a_grafted_classifier_is_asked_as_it_predicts(grafted: RunDirectory) -> None:
+    said = predict(load_model(grafted), load_tokenizer(grafted), LABELS, TEXTS, causal=False)
+    expected = np.array([[one.probabilities[label] for label in LABELS] for one in said])
+    feature_run = open_feature_run(grafted)
+    assert feature_run.columns == 3 and feature_run.features([]).shape == (0, 3)
+    np.testing.assert_array_equal(feature_run.features(TEXTS), centred_logs(expected))
+    assert np.ptp(expected, axis=0).min() > 0
+
+
+def test_a_linear_run_is_asked_as_it_predicts(stacked: Stacked) -> None:
+    run, said = stacked("linear")
+    np.testing.assert_array_equal(open_feature_run(run).features(TEXTS), centred_logs(said))
+
+
+def test_it_carries_its_teachers_with_it(stacked: Stacked, grafted: RunDirectory) -> None:
+    other, _ = stacked("other", seed=2)
+    run, before = stacked("run", other, grafted, other)
+    folders = run.path / "feature_runs"
+    assert sorted(path.name for path in folders.iterdir()) == ["0", "1", "2"]
+    linear = {"run.json", "linear.json", "linear.safetensors"}
+    assert {path.name for path in (folders / "0").iterdir()} == linear
+    model = {"run.json", "recipe.toml", "tokenizer.json", "weights.safetensors"}
+    assert {path.name for path in (folders / "1").iterdir()} == model
+    first, second, third = run.manifest().feature_runs
+    assert first == third != second
+    shutil.rmtree(other.path)
+    shutil.rmtree(grafted.path)
+    loaded = load_linear(run)
+    np.testing.assert_array_equal(loaded.probabilities(TEXTS), before)
+    assert loaded.settings.run_columns == [2, 3, 2]
+
+
+def test_a_teacher_may_have_teachers(stacked: Stacked, grafted: RunDirectory) -> None:
+    middle, _ = stacked("middle", grafted, seed=2)
+    run, before = stacked("run", middle, tfidf=False)
+    kept = run.path / "feature_runs" / "0" / "feature_runs" / "0" / "weights.safetensors"
+    assert kept.read_bytes() == grafted.weights_path.read_bytes()
+    shutil.rmtree(middle.path)
+    shutil.rmtree(grafted.path)
+    np.testing.assert_array_equal(load_linear(run).probabilities(TEXTS), before)
+    kept.unlink()
+    with pytest.raises(CorruptError, match="feature_runs/0 is damaged or was replaced"):
+        load_linear(run)
+
+
+@pytest.mark.parametrize("name", ["run.json", "linear.json", "linear.safetensors"])
+def test_a_damaged_teacher_is_noticed(stacked: Stacked, name: str) -> None:
+    run, _ = stacked("run", stacked("other", seed=2)[0])
+    path = run.path / "feature_runs" / "0" / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(CorruptError, match="feature_runs/0 is damaged or was replaced"):
+        load_linear(run)
+
+
+def test_another_teacher_with_as_many_labels_is_noticed(stacked: Stacked) -> None:
+    run, _ = stacked("run", stacked("other", seed=2)[0])
+    stranger, _ = stacked("stranger", seed=3)
+    shutil.copytree(stranger.path, run.path / "feature_runs" / "0", dirs_exist_ok=True)
+    with pytest.raises(CorruptError, match="feature_runs/0 is damaged or was replaced"):
+        load_linear(run)
+
+
+def test_a_missing_teacher_is_named(stacked: Stacked) -> None:
+    other, _ = stacked("other", seed=2)
+    run, _ = stacked("run", other, other)
+    shutil.rmtree(run.path / "feature_runs" / "1")
+    with pytest.raises(CorruptError, match="feature_runs/1 is missing"):
+        load_linear(run)
+
+
+def test_who_labels_nothing_or_still_learns_cannot_teach(grafted: RunDirectory) -> None:
+    manifest = grafted.manifest()
+    grafted.write_manifest(manifest.model_copy(update={"status": "training"}))
+    with pytest.raises(RunError, match="not finished"):
+        open_feature_run(grafted)
+    grafted.write_manifest(manifest.model_copy(update={"kind": "language-model"}))
+    with pytest.raises(RunError, match="labels nothing") as caught:
+        open_feature_run(grafted)
+    assert "greffe finetune" in str(caught.value) and "greffe linear" in str(caught.value)

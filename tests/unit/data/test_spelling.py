@@ -1,0 +1,130 @@
+"""Pieces of one vocabulary in another's."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from greffe.config.recipe import TokenizerSpec
+from greffe.data.pieces import LOWERCASE, SPACE, Step
+from greffe.data.spelling import shared_pieces, spell_with
+from greffe.data.tokenizer import Tokenizer, train_tokenizer
+
+OLD = ["le petit roman du petit chat", "la pluie et le vent"] * 30
+NEW = ["un roman passionnant, vraiment passionnant !", "le vent passionne l'été"] * 30
+
+
+def tokenizer(texts: list[str], vocab: int, *letters: Step) -> Tokenizer:
+    return train_tokenizer(texts, TokenizerSpec(vocab=vocab), letters)
+
+
+@pytest.fixture(scope="module")
+def old() -> Tokenizer:
+    return tokenizer(OLD, 420)
+
+
+@pytest.fixture(scope="module")
+def new() -> Tokenizer:
+    return tokenizer(NEW, 440)
+
+
+def test_a_piece_of_both_is_spelt_by_itself(new: Tokenizer, old: Tokenizer) -> None:
+    spellings = spell_with(new, old)
+    shared = [id for id in range(new.size) if old.id_of(new.piece(id)) is not None]
+    assert len(shared) > 256  # the bytes are, at least
+    assert new.id_of("▁roman") in shared
+    for id in shared:
+        assert [new.piece(id)] == [old.piece(spelt) for spelt in spellings[id]]
+    found = shared_pieces(new, old, spellings)
+    assert [id for id in range(new.size) if found[id]] == shared
+
+
+def test_a_shortened_word_is_itself_though_it_is_never_read_alone() -> None:
+    both = [tokenizer([f"l'amour et l'{word}"] * 40, 320) for word in ("eau", "ombre")]
+    first, second = (one.id_of("▁l'") for one in both)
+    assert first is not None and second is not None
+    assert both[1].encode("l'") != [second]
+    assert spell_with(*both)[first] == [second]
+
+
+def test_other_pieces_are_spelt_letter_by_letter_or_better(new: Tokenizer, old: Tokenizer) -> None:
+    spellings = spell_with(new, old)
+    word = new.id_of("▁passionnant")
+    assert word is not None and old.id_of("▁passionnant") is None
+    assert old.decode(spellings[word]) == "passionnant"
+    # Inside a word no space is put before it; at its beginning there is one.
+    assert old.piece(spellings[word][0]).startswith("▁")
+    inner = next(
+        id
+        for id in range(new.size)
+        if not new.starts_word[id] and len(new.piece(id)) > 1 and len(spellings[id]) > 1
+    )
+    assert not old.piece(spellings[inner][0]).startswith("▁")
+    assert old.decode(spellings[inner]) == new.piece(inner)
+
+
+def test_specials_are_their_own_kind(new: Tokenizer, old: Tokenizer) -> None:
+    spellings = spell_with(new, old)
+    names = ("sos", "pad", "eos", "oov", "mask")
+    for name in names:
+        assert spellings[getattr(new, name)] == [getattr(old, name)]
+
+
+def test_every_piece_is_spelt_and_the_same_vocabulary_by_itself(
+    new: Tokenizer, old: Tokenizer
+) -> None:
+    assert all(spell_with(new, old)) and all(spell_with(old, new))
+    assert spell_with(old, old) == [[id] for id in range(old.size)]
+
+
+def test_spaces_are_neither_lost_nor_added(old: Tokenizer) -> None:
+    wide = tokenizer([f"un{' ' * 6}deux{' ' * 6}trois"] * 40, 330)
+    spaces = [id for id in range(wide.size) if set(wide.piece(id)) == {SPACE}]
+    assert max(len(wide.piece(id)) for id in spaces) > 2
+    for spellings, known in ((spell_with(wide, old), old), (spell_with(old, wide), wide)):
+        for ids in spellings:
+            assert known.oov not in ids or ids == [known.oov]
+    spellings = spell_with(wide, old)
+    for id in spaces:
+        assert "".join(old.piece(spelt) for spelt in spellings[id]) == wide.piece(id)
+
+
+def test_an_old_vocabulary_that_puts_no_space_before_a_text(new: Tokenizer, old: Tokenizer) -> None:
+    tree = json.loads(old._content)
+    steps = tree["normalizer"]["normalizers"]
+    tree["normalizer"]["normalizers"] = [step for step in steps if step["type"] != "Prepend"]
+    assert spell_with(new, Tokenizer(json.dumps(tree))) == spell_with(new, old)
+
+
+def test_what_the_other_never_reads_is_not_shared(old: Tokenizer) -> None:
+    cased = tokenizer(["Le Roman de Pierre"] * 40, 320)
+    capital = cased.id_of("▁Roman")
+    assert capital is not None
+    reads_small = cased.lowercased()
+    spellings = spell_with(cased, reads_small)
+    assert reads_small.decode(spellings[capital]) == "roman"
+    assert not shared_pieces(cased, reads_small, spellings)[capital]
+
+
+def test_a_tokenizer_can_be_trained_to_small_letters() -> None:
+    shouting = [text.upper() for text in NEW]
+    plain, small = tokenizer(shouting, 440), tokenizer(shouting, 440, LOWERCASE)
+    assert plain.id_of("▁PASSIONNANT") is not None and not plain.lowercases
+    assert small.id_of("▁passionnant") is not None and small.lowercases
+    assert small.id_of("▁PASSIONNANT") is None
+    assert small.decode(small.encode("Un ROMAN")) == "un roman"
+    assert (plain.letters, small.letters) == ([], [LOWERCASE])
+
+
+def test_letters_are_changed_before_words_are_counted() -> None:
+    apostrophe: Step = {"type": "Replace", "pattern": {"String": "’"}, "content": "'"}
+    texts = ["l’amour et l’été, qu’il dit"] * 40
+    plain, straight = tokenizer(texts, 330), tokenizer(texts, 330, apostrophe, LOWERCASE)
+    assert plain.id_of("▁l’") is not None
+    assert straight.id_of("▁l'") is not None and straight.id_of("▁l’") is None
+    assert straight.decode(straight.encode("L’amour")) == "l'amour"
+    assert straight.letters == [apostrophe, LOWERCASE]
+    assert straight.encode_batch(["L’amour d’antan"])[0].tolist() == straight.encode(
+        "L’amour d’antan"
+    )

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import get_args
+
+import pytest
+import torch
+
+from greffe.config import recipe as config
+from greffe.config.recipe import ModelSpec
+from greffe.inference.pictures import pictures
+from greffe.inference.views import positions_view
+from greffe.model.positions import Learned
+from greffe.study.document import Matrix
+
+KINDS = get_args(get_args(config.PositionSpec)[0])
+
+
+def test_the_mask_comes_first_as_yes_and_no() -> None:
+    for causal in (True, False):
+        mask = pictures(ModelSpec(), causal)[0]
+        assert mask.is_choice
+        assert len(mask.values) == 16
+        expected = [[float(key <= token or not causal) for key in range(16)] for token in range(16)]
+        assert mask.values == expected
+        assert ("Causal" in mask.title) is causal
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("width", [48, 512])
+def test_every_scheme_is_small_and_fits_the_document(kind: type, width: int) -> None:
+    spec = ModelSpec(width=width, heads=8, context=256, position=kind())
+    mask, *positions = pictures(spec, causal=True)
+    count = {config.NoPosition: 0, config.Alibi: 4}.get(kind, 1)
+    assert len(positions) == count
+    for picture in (mask, *positions):
+        Matrix(**asdict(picture))
+        flat = [value for row in picture.values for value in row]
+        assert picture.low <= min(flat) <= max(flat) <= picture.high
+        assert all(value == round(value, 4) for value in flat)
+        assert len({len(row) for row in picture.values}) == 1
+    for picture in positions:
+        assert len(picture.values) == 64
+        assert len(picture.values[0]) <= 128
+    assert len(json.dumps([asdict(picture) for picture in (mask, *positions)])) < 150_000
+
+
+def test_values_are_those_of_the_view() -> None:
+    spec = ModelSpec(width=64, heads=2, position=config.Sinusoidal())
+    _, shown = pictures(spec, causal=False)
+    expected = positions_view(spec, 64).panels[0].values
+    torch.testing.assert_close(torch.tensor(shown.values), expected, atol=5.1e-5, rtol=0)
+    assert shown.column_label == "column of the token's vector"
+
+
+@pytest.mark.parametrize("width", [130, 257, 512])
+def test_thinned_columns_stay_pairs_over_the_whole_width_and_say_so(width: int) -> None:
+    spec = ModelSpec(width=width, heads=1, position=config.Sinusoidal())
+    _, shown = pictures(spec, causal=False)
+    values = torch.tensor(shown.values)
+    assert values.shape == (64, 128)
+    torch.testing.assert_close(
+        values[:, ::2] ** 2 + values[:, 1::2] ** 2, torch.ones(64, 64), atol=2e-4, rtol=0
+    )
+    everything = positions_view(spec, 64).panels[0].values
+    ends = [0, 1, 2 * (width // 2) - 2, 2 * (width // 2) - 1]
+    torch.testing.assert_close(values[:, [0, 1, -2, -1]], everything[:, ends], atol=5.1e-5, rtol=0)
+    assert f"128 of {width}" in shown.column_label
+
+
+def test_heads_are_spread_from_the_steepest_to_the_flattest() -> None:
+    spec = ModelSpec(width=64, heads=16, position=config.Alibi())
+    titles = [picture.title for picture in pictures(spec, causal=True)[1:]]
+    assert titles[0].startswith("ALiBi positions: head 0, ")
+    assert titles[-1].startswith("ALiBi positions: head 15, ")
+    assert len(set(titles)) == 4
+
+
+def test_a_trained_models_own_vectors_are_shown() -> None:
+    spec = ModelSpec(width=8, heads=2, context=10, position=config.Learned())
+    scheme = Learned(context=10, width=8)
+    torch.nn.init.normal_(scheme.weight)
+    mask, shown = pictures(spec, True, scheme)
+    assert len(mask.values) == 10
+    assert shown.values == [[round(value, 4) for value in row] for row in scheme.weight.tolist()]

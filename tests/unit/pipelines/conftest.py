@@ -1,0 +1,37 @@
+"""What tests of stages share: a training that is stopped on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import pytest
+
+from greffe.errors import InterruptedRunError
+from greffe.pipelines import fit
+from greffe.training.interruption import Interruption
+
+
+class StopsAtOnce(Interruption):
+    """Asks to stop before the second step."""
+
+    @property
+    def requested(self) -> bool:
+        return True
+
+    @requested.setter
+    def requested(self, value: bool) -> None:
+        pass
+
+
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextManager[None]]:
+    """`with interrupted():` stops what trains inside before its second step, and sees it say so."""
+
+    @contextmanager
+    def stopping() -> Iterator[None]:
+        with monkeypatch.context() as patch, pytest.raises(InterruptedRunError):
+            patch.setattr(fit, "Interruption", StopsAtOnce)
+            yield
+
+    return stopping

@@ -1,0 +1,71 @@
+"""A pretraining with a budget in time and no recipe: fitted once, and the same when it goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greffe.errors import RecipeError
+from greffe.pipelines import choose_recipe as choosing
+from greffe.pipelines.pretrain import pretrain
+from greffe.samples.toy import toy_documents
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(toy_documents(300, seed=0)), "utf-8")
+    return path
+
+
+@pytest.fixture
+def speeds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What the machine is said to do, and how often it was asked."""
+    asked: list[float] = []
+
+    def measure() -> float:
+        asked.append(1e9)
+        return asked[-1]
+
+    monkeypatch.setattr(choosing, "training_speed", measure)
+    return asked
+
+
+def test_a_budget_in_time_is_fitted_and_resumed_without_measuring_again(
+    tmp_path: Path, text: Path, speeds: list[float]
+) -> None:
+    run = pretrain(text, tmp_path / "run", budget="1s", vocab=400)
+    recipe = run.recipe()
+    assert recipe.name == "fitted"
+    assert (recipe.model.width, recipe.model.layers, recipe.tokenizer.vocab) == (128, 2, 400)
+    assert len(speeds) == 1
+    again = pretrain(text, tmp_path / "run", budget="1s", vocab=400, resume=True)
+    assert again.recipe() == recipe and len(speeds) == 1
+    with pytest.raises(RecipeError, match="another recipe"):
+        pretrain(text, tmp_path / "run", budget="2s", vocab=400, resume=True)
+
+
+def test_set_has_the_last_word(tmp_path: Path, text: Path, speeds: list[float]) -> None:
+    changes = ["model.width=64", "model.heads=2", "model.feed_forward=64", "model.layers=1"]
+    run = pretrain(
+        text, tmp_path / "run", budget="1s", vocab=400, changes=changes, objective="causal"
+    )
+    assert (run.recipe().model.width, run.recipe().objective.kind) == (64, "causal")
+    assert speeds
+
+
+@pytest.mark.parametrize("choice", [{"recipe": "tiny", "budget": "1s"}, {"recipe": "tiny"}])
+def test_a_named_recipe_is_taken_as_it_is(
+    tmp_path: Path, text: Path, speeds: list[float], choice: dict[str, str]
+) -> None:
+    run = pretrain(text, tmp_path / "run", changes=["train.budget='3steps'"], **choice)
+    assert run.recipe().model.width == 48 and not speeds
+
+
+def test_other_budgets_have_the_usual_recipe(
+    tmp_path: Path, text: Path, speeds: list[float]
+) -> None:
+    changes = ["model.width=64", "model.heads=2", "model.feed_forward=64", "model.layers=1"]
+    run = pretrain(text, tmp_path / "run", budget="2steps", vocab=400, changes=changes)
+    assert run.recipe().name == "small" and not speeds

@@ -1,0 +1,59 @@
+"""What a fine-tuning's recipe says once flags and changes are in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greffe.config.recipe import Classification
+from greffe.config.recipe_files import load_recipe
+from greffe.pipelines.finetune_recipe import finetune_recipe
+from greffe.run import RunDirectory
+
+
+def test_the_recipes_own_budget_keeps_its_least_steps() -> None:
+    recipe = load_recipe("small")
+    chosen = finetune_recipe(None, recipe, None, None, ["finetune.lr=0.001"])
+    assert recipe.finetune.least_steps > 0
+    assert chosen.train.least_steps == recipe.finetune.least_steps
+    assert chosen.train.soup == recipe.finetune.soup > 1
+    assert chosen.train.lr == 0.001
+
+
+@pytest.mark.parametrize("change", ["finetune.budget=1epochs", "train.budget = '1epochs'"])
+def test_a_budget_of_ones_own_is_meant_as_said(change: str) -> None:
+    chosen = finetune_recipe(None, load_recipe("small"), None, None, [change])
+    assert (chosen.train.budget, chosen.train.least_steps) == ("1epochs", 0)
+    assert chosen.train.soup == 1
+    flag = finetune_recipe(None, load_recipe("small"), "1epochs", None, [])
+    assert flag.train == chosen.train
+
+
+def test_members_of_ones_own_stay_beside_a_budget_of_ones_own() -> None:
+    flag = finetune_recipe(None, load_recipe("small"), "1epochs", None, [], soup=2)
+    assert flag.train.soup == 2
+    changed = finetune_recipe(None, load_recipe("small"), "1epochs", None, ["train.soup=4"])
+    assert changed.train.soup == 4
+
+
+def test_least_steps_of_ones_own_stay_beside_a_budget_of_ones_own() -> None:
+    changes = ["finetune.least_steps=30"]
+    chosen = finetune_recipe(None, load_recipe("small"), "1epochs", None, changes)
+    assert chosen.train.least_steps == 30
+
+
+def test_teaching_and_grafting_change_how_labels_are_learnt_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    base = RunDirectory(tmp_path)
+    base.write_recipe(load_recipe("greffe-fr"))
+    usual = finetune_recipe(base, None, None, None, [])
+    for name, soup, balance in (("intermediate", 1, "balanced"), ("target", 3, "none")):
+        chosen = finetune_recipe(base, name, None, None, [])
+        assert (chosen.model, chosen.tokenizer) == (usual.model, usual.tokenizer)
+        assert chosen.train != usual.train
+        assert chosen.train.soup == soup
+        assert isinstance(chosen.objective, Classification)
+        assert chosen.objective.class_weights == balance
+        assert chosen.objective.token_dropout == 0.2

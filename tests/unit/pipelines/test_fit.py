@@ -1,0 +1,287 @@
+"""Training over a run directory: what is logged, saved, kept, and how it goes on."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from greffe.config.recipe import Causal, HeadSpec, ModelSpec, NextTokenHead, Recipe, TrainSpec
+from greffe.data.batches import Batch
+from greffe.errors import InterruptedRunError, RunError, TrainingError
+from greffe.model.model import Model, build_model
+from greffe.model.weights import load_tensors
+from greffe.objectives.causal import CausalObjective
+from greffe.objectives.objective import Objective
+from greffe.pipelines import fit as fit_module
+from greffe.pipelines.fit import Evaluated, finish, fit
+from greffe.run import Manifest, RunDirectory, new_lineage
+from greffe.seeding import rng
+from greffe.training import checkpoint
+from greffe.training.distributed import World
+
+SHAPE = ModelSpec(width=16, layers=1, heads=2, feed_forward=32, context=16, dropout=0.2)
+HEADS: dict[str, HeadSpec] = {"next_token": NextTokenHead()}
+VOCAB = 300
+
+
+def batches(step: int) -> Sequence[Batch]:
+    ids = torch.from_numpy(rng(0, "toy", step).integers(5, 40, size=(4, 12)))
+    places = torch.arange(4)[:, None] * 12 + torch.arange(11)
+    return [
+        Batch(
+            ids=ids,
+            counts={"next_token": 44},
+            targets=ids[:, 1:].reshape(-1),
+            places=places.reshape(-1),
+            tokens=48,
+        )
+    ]
+
+
+class Toy(CausalObjective):
+    """The causal loss, without a tokenizer; `breaking` steps give no number."""
+
+    def __init__(self, breaking: int = 0) -> None:
+        self.breaking = breaking
+
+    def loss(self, model: Model, batch: Batch) -> dict[str, torch.Tensor]:
+        found = super().loss(model, batch)
+        if self.breaking:
+            self.breaking -= 1
+            found = {name: value * float("nan") for name, value in found.items()}
+        return found
+
+
+class Fitter:
+    """One folder and the choices of a run; `fit()` may be called again to resume."""
+
+    def __init__(self, path: Path, **choices: Any) -> None:
+        plain = {"budget": "12steps", "batch": 4, "evaluate_every": "3steps", "lr": 0.01}
+        self.spec = TrainSpec(**{**plain, "checkpoint_every": "4steps", **choices})
+        self.scores: Iterator[float] = itertools.count(1.0)
+        self.evaluations = 0
+        self.run = RunDirectory(path)
+        path.mkdir()
+        self.run.write_recipe(Recipe(model=SHAPE, objective=Causal(), train=self.spec))
+        self.run.write_manifest(
+            Manifest(
+                kind="language-model",
+                status="training",
+                vocab=VOCAB,
+                heads=HEADS,
+                directions=["causal"],
+                lineage=new_lineage(threads=1, initial_base="", tokenizer="", data={}),
+            )
+        )
+
+    def evaluate(self, _: checkpoint.TrainingState) -> Evaluated:
+        """Validation with made-up scores, better each time unless told otherwise."""
+        self.evaluations += 1
+        score = float(next(self.scores))
+        return Evaluated(score=score, metrics={"loss": -score}, line=f"score {score}")
+
+    def fit(
+        self,
+        objective: Objective | None = None,
+        evaluate: Callable[[checkpoint.TrainingState], Evaluated] | None = None,
+    ) -> checkpoint.TrainingState:
+        """Train; the model is left in `self.model`."""
+        self.model = build_model(SHAPE, VOCAB, HEADS, seed=0)
+        return fit(
+            self.run,
+            self.model,
+            objective or Toy(),
+            batches,
+            evaluate or self.evaluate,
+            spec=self.spec,
+            steps_per_epoch=6,
+            seed=0,
+            world=World(),
+            what="toy",
+        )
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """A copy of the model's tensors."""
+        return {name: value.clone() for name, value in self.model.state_dict().items()}
+
+    def lines(self, kind: str) -> list[int]:
+        """Steps of the logged lines of a kind."""
+        return [line["step"] for line in self.run.metrics() if line["kind"] == kind]
+
+
+def equal(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(value, second[name]) for name, value in first.items())
+
+
+def test_looks_logs_and_the_final_state(tmp_path: Path) -> None:
+    fitter = Fitter(tmp_path / "run")
+    state = fitter.fit()
+    assert (state.step, state.tokens, state.best_step) == (12, 12 * 48, 12)
+    assert fitter.lines("valid") == [3, 6, 9, 12]
+    assert fitter.lines("train") == list(range(1, 13))
+    assert state.last_evaluation == state.best_evaluation == {"loss": -4.0}
+    epochs = [line["epoch"] for line in fitter.run.metrics() if line["kind"] == "valid"]
+    assert epochs == [0.5, 1.0, 1.5, 2.0]
+
+
+def test_the_last_step_is_always_looked_at_once(tmp_path: Path) -> None:
+    fitter = Fitter(tmp_path / "run", evaluate_every="5steps")
+    fitter.fit()
+    assert fitter.lines("valid") == [5, 10, 12]
+
+
+def test_finishing_writes_weights_and_drops_the_checkpoints(tmp_path: Path) -> None:
+    fitter = Fitter(tmp_path / "run")
+    state = fitter.fit()
+    finish(fitter.run, fitter.model, state, fitter.spec)
+    manifest = fitter.run.manifest()
+    assert manifest.status == "finished"
+    assert manifest.result["steps"] == 12 and manifest.result["loss"] == -4.0
+    assert not fitter.run.checkpoints_path.exists()
+    assert equal(load_tensors(fitter.run.weights_path, manifest.weights), fitter.weights())
+
+
+@pytest.mark.parametrize("keep", ["best", "last"])
+def test_which_weights_the_run_ends_with(tmp_path: Path, keep: str) -> None:
+    fitter = Fitter(tmp_path / "run", keep=keep)
+    fitter.scores = iter([1.0, 5.0, 2.0, 3.0])
+    seen: list[dict[str, torch.Tensor]] = []
+
+    def evaluate(state: checkpoint.TrainingState) -> Evaluated:
+        seen.append(fitter.weights())
+        return fitter.evaluate(state)
+
+    state = fitter.fit(evaluate=evaluate)
+    assert state.best_step == 6
+    expected, other = (seen[1], seen[3]) if keep == "best" else (seen[3], seen[1])
+    assert equal(fitter.weights(), expected) and not equal(fitter.weights(), other)
+    finish(fitter.run, fitter.model, state, fitter.spec)
+    assert fitter.run.manifest().result["loss"] == (-5.0 if keep == "best" else -3.0)
+
+
+def test_patience_ends_a_run_early(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fitter = Fitter(tmp_path / "run", patience=2, evaluate_every="1steps")
+    fitter.scores = iter([3.0, 1.0, 4.0, 4.0, float("nan"), 9.0])
+    state = fitter.fit()
+    assert (state.step, state.best_step) == (5, 3)
+    assert "stopped early" in capsys.readouterr().err
+    # Resumed, it stays stopped and still ends with its best.
+    again = fitter.fit()
+    assert (again.step, fitter.evaluations) == (5, 5)
+
+
+@pytest.mark.parametrize("crash_at", [4, 8, 12])
+def test_a_run_killed_and_resumed_is_the_run_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crash_at: int
+) -> None:
+    whole, broken = Fitter(tmp_path / "whole"), Fitter(tmp_path / "broken")
+    expected = whole.fit()
+
+    class Killed(Exception):
+        pass
+
+    def save(folder: Path, model: Model, optimizer: Any, state: checkpoint.TrainingState) -> None:
+        checkpoint.save_checkpoint(folder, model, optimizer, state)
+        if state.step == crash_at:
+            broken.run.log(step=crash_at + 1, kind="train")
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fit_module, "save_checkpoint", save)
+        with pytest.raises(Killed):
+            broken.fit()
+    state = broken.fit()
+    assert equal(whole.weights(), broken.weights())
+    ignored = {"seconds": 0.0, "files": {}}
+    assert state.model_copy(update=ignored) == expected.model_copy(update=ignored)
+    times = {"seconds", "tokens_per_second"}
+    first, second = (
+        [{k: v for k, v in line.items() if k not in times} for line in fitter.run.metrics()]
+        for fitter in (whole, broken)
+    )
+    assert first == second
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_the_state_and_says_how_to_go_on(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    whole, stopped = Fitter(tmp_path / "whole"), Fitter(tmp_path / "stopped")
+    whole.fit()
+
+    def evaluate(state: checkpoint.TrainingState) -> Evaluated:
+        if stopped.evaluations == 1:
+            os.kill(os.getpid(), number)
+        return stopped.evaluate(state)
+
+    with pytest.raises(InterruptedRunError, match="Stopped at step 7") as caught:
+        stopped.fit(evaluate=evaluate)
+    assert "--resume" in str(caught.value) and caught.value.exit_code == 130
+    last = checkpoint.last_checkpoint(stopped.run.checkpoints_path)
+    assert last is not None and last.name == "step-00000007"
+    stopped.fit()
+    assert equal(whole.weights(), stopped.weights())
+
+
+def test_broken_steps_are_told_counted_and_end_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fitter = Fitter(tmp_path / "few", nonfinite_limit=3)
+    assert fitter.fit(Toy(breaking=2)).skipped == 2
+    assert "step 2: the loss is not finite; step skipped" in capsys.readouterr().err
+    assert [line["skipped"] for line in fitter.run.metrics() if line["kind"] == "train"][:3] == [
+        True,
+        True,
+        False,
+    ]
+    ended = Fitter(tmp_path / "many", nonfinite_limit=3)
+    with pytest.raises(TrainingError, match="3 steps in a row"):
+        ended.fit(Toy(breaking=99))
+    # Nothing was learnt that is worth keeping; a checkpoint from before would have stayed.
+    assert checkpoint.last_checkpoint(ended.run.checkpoints_path) is None
+
+
+def test_a_full_disk_ends_the_run_and_it_can_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, full = Fitter(tmp_path / "whole"), Fitter(tmp_path / "full")
+    whole.fit()
+
+    def save(folder: Path, model: Model, optimizer: Any, state: checkpoint.TrainingState) -> None:
+        if state.step == 8:
+            raise RunError("The disk is full")
+        checkpoint.save_checkpoint(folder, model, optimizer, state)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fit_module, "save_checkpoint", save)
+        with pytest.raises(RunError, match="full"):
+            full.fit()
+    full.fit()
+    assert equal(whole.weights(), full.weights())
+
+
+def test_a_run_without_validation_keeps_the_last(tmp_path: Path) -> None:
+    fitter = Fitter(tmp_path / "run")
+    model = build_model(SHAPE, VOCAB, HEADS, seed=0)
+    state = fit(
+        fitter.run,
+        model,
+        Toy(),
+        batches,
+        None,
+        spec=fitter.spec,
+        steps_per_epoch=6,
+        seed=0,
+        world=World(),
+        what="toy",
+    )
+    assert (state.step, state.best_step) == (12, None)
+    finish(fitter.run, model, state, fitter.spec)
+    assert fitter.run.manifest().result["best_step"] is None

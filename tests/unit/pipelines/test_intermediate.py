@@ -1,0 +1,243 @@
+"""Labels of others before one's own: what is taken of them, and what is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greffe.config.recipe_files import load_recipe
+from greffe.data.tables import Example
+from greffe.errors import DataError, MismatchError, RecipeError
+from greffe.model.weights import head_hash
+from greffe.pipelines.finetune import finetune
+from greffe.pipelines.intermediate import MOST_TO_ONE, Intermediate, finetune_intermediate, mix
+from greffe.pipelines.labelled import data_hash
+from greffe.pipelines.provenance import trained_on
+from greffe.run import RunDirectory
+from greffe.samples.toy import toy_reviews
+from greffe.training.checkpoint import load_model
+
+
+def table(**counts: int) -> list[Example]:
+    return [Example(f"{label} {n}", label) for label, count in counts.items() for n in range(count)]
+
+
+def reviews(count: int, seed: int) -> list[Example]:
+    return [Example(text, label) for label, text in toy_reviews(count, seed=seed)]
+
+
+def test_no_class_of_a_table_prevails() -> None:
+    found = Counter(example.label for example in mix([table(good=100, bad=10)], seed=0))
+    assert found == {"good": 25, "bad": 10}
+    three = Counter(example.label for example in mix([table(a=100, b=10, c=30)], seed=0))
+    assert three == {"a": 50, "b": 10, "c": 30}
+
+
+def test_each_table_is_looked_at_by_itself() -> None:
+    praising, complaining = table(good=50, bad=10), table(good=10, bad=50)
+    assert len(mix([praising, complaining], seed=0)) == 2 * 35
+    assert len(mix([[*praising, *complaining]], seed=0)) == 120
+
+
+def test_a_table_of_one_class_is_taken_whole() -> None:
+    assert mix([table(good=7), table(bad=3)], seed=0) == [*table(good=7), *table(bad=3)]
+
+
+def test_which_texts_are_taken_follows_from_the_seed() -> None:
+    tables = [table(good=200, bad=10)]
+    first, again, other = (mix(tables, seed) for seed in (1, 1, 2))
+    assert first == again and first != other
+    assert first == sorted(first, key=tables[0].index)
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=4), max_size=3), st.integers(0, 9)
+)
+def test_what_is_taken_was_there_and_is_enough(counts: list[list[int]], seed: int) -> None:
+    tables = [
+        table(**{f"c{label}": count for label, count in enumerate(row)})
+        for row in counts
+        if any(row)
+    ]
+    taken = Counter(mix(tables, seed))
+    assert not taken - Counter(example for one in tables for example in one)
+    for one in tables:
+        found = Counter(example.label for example in one)
+        kept = Counter(example.label for example in mix([one], seed))
+        assert kept.keys() == found.keys()
+        for label, count in found.items():
+            rest = len(one) - count
+            room = MOST_TO_ONE * rest / (len(found) - 1) if rest else count
+            assert min(count, room) <= kept[label] < room + 1 or kept[label] == count
+
+
+Intermediately = Callable[..., Intermediate]
+
+
+@pytest.fixture
+def intermediate(fresh_run: Callable[..., RunDirectory], tmp_path: Path) -> Intermediately:
+    """Teach ninety reviews to a fresh base, for twelve of one's own."""
+    parent = fresh_run("parent")
+
+    def run(aux_data: Sequence[list[Example]] = (), **choices: Any) -> Intermediate:
+        wanted = {"parent": parent, "data": reviews(12, 1), "valid": reviews(6, 9), **choices}
+        return finetune_intermediate(
+            aux_data or [reviews(90, 2)], **{"out": tmp_path / "out", **wanted}
+        )
+
+    return run
+
+
+def test_what_it_learnt_from_is_recorded(intermediate: Intermediately) -> None:
+    intermediate = intermediate([reviews(60, 2), reviews(40, 3)]).run
+    manifest = intermediate.manifest()
+    assert (manifest.kind, manifest.status) == ("classifier", "finished")
+    tables = {"also 1": data_hash(reviews(60, 2)), "also 2": data_hash(reviews(40, 3))}
+    assert manifest.lineage.data.items() >= tables.items()
+    assert trained_on(intermediate, [data_hash(reviews(40, 3))])
+
+
+def test_what_grows_from_it_has_learnt_the_same(
+    intermediate: Intermediately, tmp_path: Path
+) -> None:
+    intermediate = intermediate().run
+    run = finetune(reviews(12, 1), tmp_path / "b", parent=intermediate, valid=reviews(6, 9))
+    assert trained_on(run, [data_hash(reviews(90, 2))])
+    earlier = {f"earlier {name}": one for name, one in intermediate.manifest().lineage.data.items()}
+    assert run.manifest().lineage.data.items() >= earlier.items()
+    assert not trained_on(run, [earlier["earlier valid"]])
+
+
+def test_copies_of_known_texts_are_not_taught(
+    intermediate: Intermediately, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [*reviews(12, 1)[:5], *reviews(90, 2)]
+    intermediate = intermediate([given]).run
+    assert "5 texts are one's own too" in capsys.readouterr().err
+    assert trained_on(intermediate, [data_hash(given)])
+    without = intermediate(overwrite=True).run
+    assert intermediate.manifest().lineage.data["train"] == without.manifest().lineage.data["train"]
+
+
+def test_the_last_weights_are_kept_and_graft_is_what_follows(intermediate: Intermediately) -> None:
+    intermediate = intermediate().run
+    recipe, result = intermediate.recipe(), intermediate.manifest().result
+    assert recipe.train.keep == "last" and result["steps"] == recipe.train.least_steps == 50
+    assert recipe.finetune == load_recipe("target").finetune
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "value"),
+    [
+        (["classification.dropout=0.3"], "dropout", 0.3),
+        (["classification.lowercase=true"], "lowercase", True),
+    ],
+)
+def test_the_head_is_shaped_as_the_grafting_needs_it(
+    intermediate: Intermediately, tmp_path: Path, changes: list[str], key: str, value: object
+) -> None:
+    intermediate = intermediate(changes=[*changes, "finetune.threads=1"])
+    recipe = intermediate.run.recipe()
+    assert getattr(recipe.objective, key) == value and recipe.train.threads == 1
+    run = finetune(
+        intermediate.train,
+        tmp_path / "out",
+        parent=intermediate.run,
+        valid=intermediate.valid,
+        changes=changes,
+        budget="1epochs",
+        resume=True,
+    )
+    assert run.manifest().heads == intermediate.run.manifest().heads
+    taken = load_model(intermediate.run)
+    assert run.manifest().lineage.initial_head == head_hash(taken)
+
+
+def test_interrupted_it_goes_on(
+    intermediate: Intermediately,
+    interrupted: Callable[[], AbstractContextManager[None]],
+    tmp_path: Path,
+) -> None:
+    with interrupted():
+        intermediate()
+    stopped = RunDirectory(tmp_path / "out" / "intermediate").manifest()
+    assert stopped.status == "training"
+    went_on = intermediate(resume=True).run.manifest()
+    whole = intermediate(overwrite=True).run.manifest()
+    assert went_on.weights == whole.weights is not None
+
+
+def test_it_goes_on_with_its_own_tables_base_and_seed(
+    intermediate: Intermediately, fresh_run: Callable[..., RunDirectory]
+) -> None:
+    before = intermediate().run.manifest()
+    with pytest.raises(MismatchError, match="other data"):
+        intermediate([reviews(90, 7)], resume=True)
+    with pytest.raises(MismatchError, match="another base"):
+        intermediate(parent=None, like=fresh_run("shape"), resume=True)
+    for seeded in ({"seed": 3}, {"changes": ["seed=3"]}):
+        with pytest.raises(RecipeError, match="seed was 0, now 3"):
+            intermediate(**seeded, resume=True)
+    with pytest.raises(MismatchError, match="other data"):  # texts that were taught, held out now
+        intermediate(valid=reviews(90, 2)[:6], resume=True)
+    assert intermediate(resume=True).run.manifest() == before
+
+
+def test_a_folder_goes_on_with_or_without_others_as_it_began(
+    intermediate: Intermediately, fresh_run: Callable[..., RunDirectory], tmp_path: Path
+) -> None:
+    intermediate = intermediate()
+    with pytest.raises(MismatchError, match="begun with --aux-data"):
+        finetune(intermediate.train, tmp_path / "out", parent=fresh_run("other"), resume=True)
+    plain = finetune(
+        intermediate.train,
+        tmp_path / "plain",
+        parent=intermediate.run,
+        valid=intermediate.valid,
+        budget="1epochs",
+    )
+    before = plain.manifest()
+    with pytest.raises(MismatchError, match="begun without --aux-data"):
+        intermediate(out=tmp_path / "plain", resume=True)
+    assert plain.manifest() == before and not (tmp_path / "plain" / "intermediate").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"changes": ["train.lrr=1"]}, RecipeError, "lrr"),
+        (
+            {"changes": ["objective.kind=masked", "train.soup=1"]},
+            RecipeError,
+            "cannot be 'masked'",
+        ),
+        ({"budget": "3lightyears"}, RecipeError, "3lightyears"),
+        ({"recipe": "nosuch"}, RecipeError, "nosuch"),
+        ({"valid": [Example("bof", "neutre")]}, DataError, "neutre"),
+        ({"also": [table(positif=9)]}, DataError, "lack a class"),
+        ({"also": [table(positif=1, négatif=1)]}, DataError, "too few"),
+        ({"parent": None}, RecipeError, "shape"),
+        ({"changes": ["model.layers=2"]}, MismatchError, "another architecture"),
+    ],
+)
+def test_a_mistake_costs_no_run(
+    intermediate: Intermediately,
+    tmp_path: Path,
+    wrong: dict[str, Any],
+    error: type[Exception],
+    message: str,
+) -> None:
+    with pytest.raises(error, match=message):
+        intermediate(**wrong)
+    assert not (tmp_path / "out").exists()
+    before = intermediate().run.manifest()
+    with pytest.raises(error, match=message):
+        intermediate(**wrong, overwrite=True)
+    assert RunDirectory(tmp_path / "out" / "intermediate").manifest() == before

@@ -1,0 +1,49 @@
+"""What training reads of labelled texts, the long ones too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from greffe.data.tables import Example
+from greffe.data.tokenizer import Tokenizer
+from greffe.pipelines.labelled import encode_rows
+
+SHORT, CONTEXT = "un livre", 16
+
+
+@pytest.fixture
+def examples() -> list[Example]:
+    return [Example(SHORT, "0"), Example(f"{SHORT} " * 30, "1"), Example(SHORT, "2")]
+
+
+TARGETS = np.array([0, 1, 2])
+
+
+def test_a_long_text_is_cut_and_told(examples, tiny_tokenizer: Tokenizer, capsys) -> None:
+    rows = encode_rows(examples, TARGETS, tiny_tokenizer, CONTEXT, "cut")
+    whole = tiny_tokenizer.encode(examples[1].text)
+    assert rows.targets.tolist() == [0, 1, 2]
+    assert rows.ids[1].tolist() == tiny_tokenizer.wrap(whole[: CONTEXT - 2]).tolist()
+    said = capsys.readouterr().err
+    assert "1 of 3 texts are longer than the context, 16 tokens" in said
+    assert "their beginning" in said
+
+
+def test_windows_read_all_of_it_each_with_the_label(
+    examples, tiny_tokenizer: Tokenizer, capsys
+) -> None:
+    rows = encode_rows(examples, TARGETS, tiny_tokenizer, CONTEXT, "windows")
+    whole = tiny_tokenizer.encode(examples[1].text)
+    of_long = [ids for ids, label in zip(rows.ids, rows.targets, strict=True) if label == 1]
+    assert len(of_long) == -(-len(whole) // (CONTEXT - 2))
+    assert np.concatenate([ids[1:-1] for ids in of_long]).tolist() == list(whole)
+    assert all(len(ids) <= CONTEXT for ids in rows.ids)
+    assert rows.targets.tolist() == [0, *[1] * len(of_long), 2]
+    assert f"in windows, {len(rows.ids)} rows in all" in capsys.readouterr().err
+
+
+def test_texts_that_fit_are_not_spoken_of(tiny_tokenizer: Tokenizer, capsys) -> None:
+    rows = encode_rows([Example(SHORT, "0")], TARGETS[:1], tiny_tokenizer, CONTEXT, "windows")
+    assert rows.ids[0].tolist() == tiny_tokenizer.wrap(tiny_tokenizer.encode(SHORT)).tolist()
+    assert capsys.readouterr().err == ""

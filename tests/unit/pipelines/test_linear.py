@@ -1,0 +1,250 @@
+"""A linear classifier as a run: what it holds, what it needs, what it refuses."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greffe.baselines.linear_runs import load_linear
+from greffe.data.tables import Example
+from greffe.errors import CorruptError, DataError, RecipeError, RunError, RunExistsError
+from greffe.pipelines.linear import linear
+from greffe.run import RunDirectory
+from greffe.samples.toy import toy_reviews
+
+
+@pytest.fixture(scope="module")
+def examples() -> list[Example]:
+    return [Example(text, label) for label, text in toy_reviews(40, seed=1)]
+
+
+@pytest.fixture
+def parent(fresh_run: Callable[..., RunDirectory]) -> RunDirectory:
+    """A finished language model with fresh weights."""
+    return fresh_run("parent")
+
+
+def names(run: RunDirectory) -> set[str]:
+    return {path.name for path in run.path.iterdir()}
+
+
+def test_tfidf_alone_needs_no_network(examples: list[Example], tmp_path: Path) -> None:
+    run = linear(examples, tmp_path / "out")
+    assert names(run) == {"run.json", "linear.json", "linear.safetensors"}
+    manifest = run.manifest()
+    assert (manifest.kind, manifest.status) == ("linear", "finished")
+    assert manifest.labels == ["négatif", "positif"]
+    assert manifest.weights is None and manifest.direction is None
+    assert manifest.result["texts"] == 40 and manifest.result["accuracy"] > 0.4
+    with pytest.raises(RunError, match="no base"):
+        run.require_base()
+
+
+def test_a_stacked_run_stands_alone(
+    examples: list[Example], parent: RunDirectory, tmp_path: Path
+) -> None:
+    run = linear(examples, tmp_path / "out", parent=parent)
+    files = {"recipe.toml", "tokenizer.json", "weights.safetensors"}
+    assert names(run) == {"run.json", "linear.json", "linear.safetensors", *files}
+    manifest = run.manifest()
+    assert manifest.direction == "causal"
+    assert manifest.lineage.initial_base == parent.manifest().lineage.initial_base
+    assert manifest.result["base_weight"] is not None
+    texts = [example.text for example in examples]
+    before = load_linear(run).probabilities(texts)
+    for path in parent.path.iterdir():
+        path.unlink()
+    assert (load_linear(run).probabilities(texts) == before).all()
+
+
+def test_the_base_alone(examples: list[Example], parent: RunDirectory, tmp_path: Path) -> None:
+    run = linear(examples, tmp_path / "out", parent=parent, tfidf=False)
+    classifier = load_linear(run)
+    assert classifier.tfidf is None and len(classifier.weights) == 3 * 16
+
+
+def test_the_same_command_gives_the_same_run(examples: list[Example], tmp_path: Path) -> None:
+    first, second = (linear(examples, tmp_path / name, seed=3) for name in "ab")
+    for name in ("linear.json", "linear.safetensors"):
+        assert (first.path / name).read_bytes() == (second.path / name).read_bytes()
+
+
+def test_damage_to_the_base_is_noticed(
+    examples: list[Example], parent: RunDirectory, tmp_path: Path
+) -> None:
+    run = linear(examples, tmp_path / "out", parent=parent)
+    content = bytearray(run.weights_path.read_bytes())
+    content[-1] ^= 1
+    run.weights_path.write_bytes(content)
+    with pytest.raises(CorruptError, match="damaged or was replaced"):
+        load_linear(run)
+
+
+def test_nothing_to_learn_from_is_refused(examples: list[Example], tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="no features"):
+        linear(examples, tmp_path / "out", tfidf=False)
+    with pytest.raises(DataError, match="two classes"):
+        linear([Example("un", "a"), Example("deux", "a")], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_is_replaced_only_if_asked(
+    examples: list[Example], parent: RunDirectory, tmp_path: Path
+) -> None:
+    linear(examples, tmp_path / "out", parent=parent)
+    with pytest.raises(RunExistsError):
+        linear(examples, tmp_path / "out")
+    run = linear(examples, tmp_path / "out", overwrite=True)
+    assert names(run) == {"run.json", "linear.json", "linear.safetensors"}
+    with pytest.raises(RunExistsError, match="which this command reads"):
+        linear(examples, parent.path, parent=parent, overwrite=True)
+
+
+# --- teachers ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def feature_run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    """Knows three hundred other reviews, and gives them other labels than ours."""
+    called = {"positif": "bon", "négatif": "mauvais"}
+    others = [Example(text, called[label]) for label, text in toy_reviews(300, seed=7)]
+    return linear(others, tmp_path_factory.mktemp("teacher") / "run")
+
+
+def test_a_teacher_helps_where_labels_are_few(feature_run: RunDirectory, tmp_path: Path) -> None:
+    few = [Example(text, label) for label, text in toy_reviews(16, seed=1)]
+    tests = list(toy_reviews(200, seed=9))
+    texts = [text for _, text in tests]
+
+    def accuracy(run: RunDirectory) -> float:
+        guess = load_linear(run).probabilities(texts).argmax(axis=1)
+        right = [
+            run.manifest().labels[best] == label
+            for best, (label, _) in zip(guess, tests, strict=True)
+        ]
+        return float(np.mean(right))
+
+    without = accuracy(linear(few, tmp_path / "without"))
+    intermediate = accuracy(linear(few, tmp_path / "intermediate", feature_runs=[feature_run]))
+    assert intermediate > without + 0.1 and intermediate > 0.85
+
+
+def test_a_taught_run_says_who_taught_it_and_stands_alone(
+    examples: list[Example], parent: RunDirectory, feature_run: RunDirectory, tmp_path: Path
+) -> None:
+    gone = RunDirectory(shutil.copytree(feature_run.path, tmp_path / "gone"))
+    run = linear(examples, tmp_path / "out", parent=parent, feature_runs=[gone, feature_run])
+    result = run.manifest().result
+    assert result["feature_runs"] == f"{gone.name}, {feature_run.name}"
+    assert result["features"] == result["tfidf_features"] + 3 * 16 + 2 + 2
+    texts = [example.text for example in examples]
+    before = load_linear(run).probabilities(texts)
+    shutil.rmtree(gone.path)
+    shutil.rmtree(parent.path)
+    assert (load_linear(run).probabilities(texts) == before).all()
+
+
+def test_a_teacher_alone(
+    examples: list[Example], feature_run: RunDirectory, tmp_path: Path
+) -> None:
+    run = linear(examples, tmp_path / "out", feature_runs=[feature_run], tfidf=False)
+    assert names(run) == {"run.json", "linear.json", "linear.safetensors", "feature_runs"}
+    assert run.manifest().result["features"] == 2
+    assert run.manifest().result["accuracy"] > 0.8
+    with pytest.raises(RunError, match="no base"):
+        run.require_base()
+
+
+def test_a_language_model_cannot_teach(
+    examples: list[Example], parent: RunDirectory, tmp_path: Path
+) -> None:
+    with pytest.raises(RunError, match="labels nothing"):
+        linear(examples, tmp_path / "out", feature_runs=[parent])
+    assert not (tmp_path / "out").exists()
+
+
+def test_overwriting_spares_teachers_that_are_read(
+    examples: list[Example], feature_run: RunDirectory, tmp_path: Path
+) -> None:
+    run = linear(examples, tmp_path / "out", feature_runs=[feature_run])
+    inner = RunDirectory(run.path / "feature_runs" / "0")
+    for read in (run, inner):
+        with pytest.raises(RunExistsError, match="which this command reads"):
+            linear(examples, run.path, feature_runs=[read], overwrite=True)
+    with pytest.raises(RunExistsError, match="already holds"):
+        linear(examples, run.path, feature_runs=[run])
+    load_linear(run)
+    linear(examples, run.path, overwrite=True)
+    assert names(run) == {"run.json", "linear.json", "linear.safetensors"}
+
+
+def test_a_damaged_teacher_costs_no_earlier_run(
+    examples: list[Example], feature_run: RunDirectory, tmp_path: Path
+) -> None:
+    run = linear(examples, tmp_path / "out")
+    damaged = RunDirectory(shutil.copytree(feature_run.path, tmp_path / "damaged"))
+    (damaged.path / "linear.safetensors").write_bytes(b"")
+    with pytest.raises(CorruptError, match="damaged or was replaced"):
+        linear(examples, run.path, feature_runs=[damaged], overwrite=True)
+    load_linear(run)
+
+
+def test_a_teacher_of_these_very_texts_is_said_to_flatter(
+    examples: list[Example],
+    feature_run: RunDirectory,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    same = linear(examples, tmp_path / "same")
+    linear(examples, tmp_path / "intermediate", feature_runs=[feature_run])
+    assert "flatters" not in capsys.readouterr().err
+    linear(examples, tmp_path / "flattered", feature_runs=[feature_run, same])
+    said = capsys.readouterr().err
+    assert f"{same.name} learnt from these very training texts" in said and "flatters" in said
+
+
+def test_texts_of_others_are_learnt_from_and_recorded(
+    examples: list[Example], tmp_path: Path
+) -> None:
+    others = [Example(text, label) for label, text in toy_reviews(60, seed=5)]
+    run = linear(examples, tmp_path / "out", aux_data=[others[:20], others[20:]])
+    manifest = run.manifest()
+    assert manifest.result["auxiliary"] == 60 and manifest.result["texts"] == 40
+    assert set(manifest.lineage.data) == {"train", "also 1", "also 2"}
+    alone = linear(examples, tmp_path / "alone")
+    assert alone.manifest().result["auxiliary"] == 0
+    texts = [example.text for example in others]
+    both = [load_linear(one).probabilities(texts) for one in (run, alone)]
+    assert not np.allclose(*both)
+
+
+def test_texts_of_others_need_the_same_labels(examples: list[Example], tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="labels of its own") as caught:
+        linear(examples, tmp_path / "out", aux_data=[[Example("bof", "neutre")]])
+    assert "neutre" in str(caught.value.found) and "--features-from" in str(caught.value.hint)
+    assert not (tmp_path / "out").exists()
+
+
+def test_copies_of_ones_own_texts_are_not_learnt_from_twice(
+    examples: list[Example], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = [Example(text, label) for label, text in toy_reviews(30, seed=5)]
+    copies = [Example(f" {one.text.upper()} ", one.label) for one in examples[:7]]
+    run = linear(examples, tmp_path / "out", aux_data=[[*others, *copies]])
+    assert run.manifest().result["auxiliary"] == 30
+    assert "7 texts are one's own too and are left out" in capsys.readouterr().err
+    with pytest.raises(DataError, match="nothing but one's own texts"):
+        linear(examples, tmp_path / "none", aux_data=[copies])
+
+
+def test_a_teacher_that_learnt_these_texts_beside_others_is_announced(
+    examples: list[Example], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = [Example(text, label) for label, text in toy_reviews(30, seed=5)]
+    feature_run = linear(others, tmp_path / "teacher", aux_data=[examples])
+    linear(examples, tmp_path / "out", feature_runs=[feature_run])
+    assert "teacher learnt from these very training texts" in capsys.readouterr().err

@@ -1,0 +1,128 @@
+"""Texts read in small letters: what a classifier sees, keeps and hands on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import greffe
+from greffe.baselines.features import BaseReader
+from greffe.config.recipe import Recipe
+from greffe.config.recipe_files import load_recipe
+from greffe.pipelines.finetune import finetune
+from greffe.run import RunDirectory
+from greffe.training.checkpoint import load_reading_tokenizer, load_tokenizer
+
+TEXTS = [
+    (f"Un Roman {word} et sa suite {word} ENCORE", label)
+    for word, label in [("SUPERBE", "1"), ("Pénible", "0"), ("drôle", "1"), ("Fade", "0")] * 4
+]
+
+
+def small(*changes: str) -> Recipe:
+    shape = ["model.width=16", "model.heads=2", "model.feed_forward=16", "finetune.batch=8"]
+    return load_recipe("tiny").with_changes(["tokenizer.vocab=400", *shape, *changes])
+
+
+def intermediate(out: Path, *changes: str, parent: RunDirectory | None = None) -> RunDirectory:
+    recipe = None if parent is not None else small()
+    return finetune(
+        TEXTS,
+        out,
+        recipe=recipe,
+        parent=parent,
+        valid=TEXTS[:4],
+        budget="2steps",
+        changes=[f"classification.{change}" for change in changes],
+    )
+
+
+def lowercase_base(folder: Path) -> RunDirectory:
+    return greffe.pretrain(
+        _corpus(folder),
+        folder / "base",
+        recipe=small("classification.lowercase=true"),
+        budget="2steps",
+    )
+
+
+def scores(run: RunDirectory, *texts: str) -> list[dict[str, float]]:
+    return [said.probabilities for said in greffe.load(run.path).predict(list(texts))]
+
+
+def test_capitals_change_nothing_for_a_lowercased_classifier(tmp_path: Path) -> None:
+    run = intermediate(tmp_path / "small", "lowercase=true")
+    first, second = scores(run, "Un ROMAN Superbe", "un roman superbe")
+    assert first == second
+    plain = intermediate(tmp_path / "plain")
+    first, second = scores(plain, "Un ROMAN Superbe", "un roman superbe")
+    assert first != second
+
+
+def test_a_new_vocabulary_is_learnt_from_small_letters(tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(intermediate(tmp_path / "small", "lowercase=true"))
+    assert tokenizer.id_of("▁superbe") is not None
+    assert tokenizer.id_of("▁SUPERBE") is None
+
+
+def test_a_base_keeps_its_pieces_and_the_next_run_reads_the_same_way(tmp_path: Path) -> None:
+    base = intermediate(tmp_path / "base")
+    before = load_tokenizer(base)
+    run = intermediate(tmp_path / "small", "lowercase=true", parent=base)
+    tokenizer = load_tokenizer(run)
+    assert tokenizer.encode("SUPERBE") == before.encode("superbe") != before.encode("SUPERBE")
+    again = intermediate(tmp_path / "again", "lowercase=true", parent=run)
+    assert load_tokenizer(again).fingerprint == tokenizer.fingerprint
+    assert load_tokenizer(base).fingerprint == before.fingerprint
+
+
+def test_features_of_a_base_are_read_as_its_classifiers_read(tmp_path: Path) -> None:
+    run = lowercase_base(tmp_path)
+    assert load_tokenizer(run).encode("SUPERBE") != load_tokenizer(run).encode("superbe")
+    assert load_reading_tokenizer(run).encode("SUPERBE") == load_tokenizer(run).encode("superbe")
+    upper, lower = BaseReader.of(run).features(["UN ROMAN", "un roman"])
+    assert upper.tolist() == lower.tolist()
+
+
+def _corpus(folder: Path) -> Path:
+    path = folder / "texts.txt"
+    path.write_text("".join(f"{text} {number}\n" for number in range(20) for text, _ in TEXTS))
+    return path
+
+
+def test_what_has_learnt_labels_reads_with_its_own_tokenizer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = lowercase_base(tmp_path)
+    as_written = intermediate(tmp_path / "as written", "lowercase=false", parent=base)
+    assert as_written.recipe().classification.lowercase
+    assert not load_reading_tokenizer(as_written).lowercases
+    reads_small = intermediate(tmp_path / "small", parent=base)
+    assert load_reading_tokenizer(reads_small).lowercases
+    capsys.readouterr()
+    inherits = intermediate(tmp_path / "inherits", "lowercase=false", parent=reads_small)
+    assert load_tokenizer(inherits).lowercases
+    assert "reads small letters" in capsys.readouterr().err
+
+
+def test_a_stacked_run_carries_the_tokenizer_that_its_base_was_read_with(tmp_path: Path) -> None:
+    base = lowercase_base(tmp_path)
+    run = greffe.linear(TEXTS, tmp_path / "stacked", base=base, tfidf=False)
+    assert load_tokenizer(run).lowercases
+    first, second = scores(run, "Un ROMAN Superbe", "un roman superbe")
+    assert first == second
+
+
+def test_a_base_that_reads_small_letters_says_so_before_it_writes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    classifier = intermediate(tmp_path / "small", "lowercase=true")
+    greffe.pretrain(
+        _corpus(tmp_path),
+        tmp_path / "more",
+        from_=classifier,
+        objective="masked",
+        budget="2steps",
+    )
+    assert "reads small letters: the base will write no others" in capsys.readouterr().err

@@ -1,0 +1,96 @@
+"""What resuming a run asks: the same recipe, the same data, and a run that is not finished."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greffe.config.recipe import NextTokenHead, Recipe
+from greffe.errors import MismatchError, RecipeError
+from greffe.pipelines.run_folder import (
+    check_same_data,
+    check_same_recipe,
+    flatten,
+    is_finished,
+    run_folder,
+)
+from greffe.run import Manifest, RunDirectory, new_lineage
+from greffe.training.distributed import World
+
+DATA = {"train": "a" * 64, "valid": "b" * 64}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    """A run that has begun."""
+    made = RunDirectory(tmp_path / "run")
+    made.path.mkdir()
+    made.write_recipe(Recipe())
+    made.write_manifest(
+        Manifest(
+            kind="language-model",
+            status="training",
+            vocab=300,
+            heads={"next_token": NextTokenHead()},
+            directions=["causal"],
+            lineage=new_lineage(threads=1, initial_base="", tokenizer="", data=DATA),
+        )
+    )
+    return made
+
+
+def test_the_same_recipe_under_another_name_is_the_same(run: RunDirectory) -> None:
+    check_same_recipe(run, Recipe(name="other"))
+
+
+def test_other_choices_are_named_with_both_values(run: RunDirectory) -> None:
+    with pytest.raises(RecipeError, match="another recipe") as caught:
+        check_same_recipe(run, Recipe().with_changes(["train.lr=0.5", "seed=3"]))
+    assert caught.value.found == "seed was 0, now 3; train.lr was 0.001, now 0.5"
+    with pytest.raises(RecipeError, match="another recipe") as caught:
+        check_same_recipe(run, Recipe().with_changes(["objective.kind=causal"]))
+    assert "objective.kind was 'masked', now 'causal'" in str(caught.value)
+    assert "objective.ratio was 0.15, now None" in str(caught.value)
+
+
+def test_other_data_are_refused(run: RunDirectory) -> None:
+    check_same_data(run, dict(reversed(DATA.items())))
+    for data in ({**DATA, "valid": "c" * 64}, {"train": DATA["train"]}):
+        with pytest.raises(MismatchError, match="other data") as caught:
+            check_same_data(run, data)
+        assert "valid bbbb" in str(caught.value) and "train" not in str(caught.value.found)
+
+
+def test_a_run_without_a_manifest_has_nothing_to_compare(tmp_path: Path) -> None:
+    """The process was killed while it prepared the text: all may still be chosen."""
+    run = RunDirectory(tmp_path)
+    run.write_recipe(Recipe())
+    check_same_recipe(run, Recipe(seed=5))
+    check_same_data(run, DATA)
+    assert not is_finished(run, Recipe())
+
+
+def test_a_finished_run_says_so(run: RunDirectory, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not is_finished(run, Recipe())
+    assert capsys.readouterr().err == ""
+    update = {"status": "finished", "weights": "0"}
+    run.write_manifest(run.manifest().model_copy(update=update))
+    assert is_finished(run, Recipe())
+    assert "already finished" in capsys.readouterr().err
+
+
+def test_a_folder_left_before_its_manifest_can_be_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt), run_folder(path, World(), overwrite=False, resume=False):
+        RunDirectory(path).write_recipe(Recipe())
+        raise KeyboardInterrupt
+    with run_folder(path, World(), overwrite=False, resume=True) as folder:
+        assert folder.resuming
+
+
+def test_flatten_names_every_choice() -> None:
+    flat = flatten(Recipe())
+    assert flat["model.position.base"] == 10_000.0
+    assert flat["train.betas"] == [0.9, 0.98]
+    assert not any(isinstance(value, dict) for value in flat.values())

@@ -1,0 +1,115 @@
+"""The average of several trainings: from one start, summed up, and told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from greffe.config.recipe_files import load_recipe
+from greffe.errors import RecipeError
+from greffe.model.model import Model
+from greffe.pipelines.finetune import finetune
+from greffe.pipelines.fit import Evaluated
+from greffe.pipelines.soup import called, drop_soup, fit_soup, member_seed
+from greffe.run import RunDirectory
+from greffe.training.checkpoint import TrainingState, load_model
+from greffe.training.distributed import World
+
+TEXTS = [
+    (f"un roman {word} et sa suite {word} encore", label)
+    for word, label in [("superbe", "1"), ("pénible", "0"), ("drôle", "1"), ("fade", "0")] * 4
+]
+SMALL = load_recipe("tiny").with_changes(
+    ["tokenizer.vocab=400", "model.width=16", "model.heads=2", "model.feed_forward=16"]
+)
+
+
+class Trainer:
+    """Adds a known number to every weight; remembers where each member began and wrote."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.began: list[dict[str, torch.Tensor]] = []
+        self.folders: list[Path] = []
+
+    def __call__(self, member: int, into: RunDirectory) -> TrainingState:
+        self.began.append({k: v.clone() for k, v in self.model.state_dict().items()})
+        self.folders.append(into.path)
+        into.log(step=10, kind="valid", accuracy=0.5)
+        with torch.no_grad():
+            for parameter in self.model.parameters():
+                parameter += 1.0 + member
+        return TrainingState(step=10, tokens=100, seconds=2.0, skipped=1)
+
+
+def evaluate(state: TrainingState) -> Evaluated:
+    return Evaluated(score=0.75, metrics={"accuracy": 0.75}, line=f"seen at {state.step}")
+
+
+def test_the_average_of_members_that_all_began_the_same(fresh_run, capsys):
+    run = fresh_run("run", ["0", "1"])
+    model = load_model(run)
+    start = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    train = Trainer(model)
+    state = fit_soup(run, model, train, evaluate, soup=3, world=World.join())
+    for began in train.began:
+        for name, tensor in began.items():
+            torch.testing.assert_close(tensor, start[name], rtol=0, atol=0)
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter.detach(), start[name] + 2.0)
+    assert train.folders == [run.path, run.path / "soup/1", run.path / "soup/2"]
+    assert (state.step, state.tokens, state.seconds, state.skipped) == (30, 300, 6.0, 3)
+    assert state.best_evaluation == state.last_evaluation == {"accuracy": 0.75}
+    # The curve is the first member's; what the average is worth stands after it.
+    kinds = [(line["kind"], line["step"]) for line in run.metrics()]
+    assert kinds == [("valid", 10), ("average", 30)]
+    assert "average of 3 · seen at 30" in capsys.readouterr().err
+    drop_soup(run)
+    assert not (run.path / "soup").exists()
+
+
+def test_one_member_is_a_plain_training(fresh_run):
+    run = fresh_run("run", ["0", "1"])
+    train = Trainer(load_model(run))
+    state = fit_soup(run, train.model, train, evaluate, soup=1, world=World.join())
+    assert state.step == 10
+    assert [line["kind"] for line in run.metrics()] == ["valid"]
+
+
+def test_names_and_seeds():
+    assert called(0, 1) == "fine-tune"
+    assert called(1, 3) == "fine-tune 2 of 3"
+    seeds = [member_seed(seed, member) for seed in (0, 1) for member in range(4)]
+    assert seeds[0] == 0
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_a_run_of_members_says_so_and_keeps_nothing_else(tmp_path):
+    choices = {"recipe": SMALL, "valid": TEXTS[:4], "budget": "4steps"}
+    one = finetune(TEXTS, tmp_path / "one", **choices)
+    three = finetune(TEXTS, tmp_path / "three", soup=3, **choices)
+    result = three.manifest().result
+    assert result["soup"] == 3
+    assert result["steps"] == 3 * one.manifest().result["steps"]
+    assert "soup" not in one.manifest().result
+    assert three.recipe().train.soup == 3
+    assert three.manifest().lineage.initial_head == one.manifest().lineage.initial_head
+    names = {path.name for path in three.path.iterdir()}
+    assert names == {path.name for path in one.path.iterdir()}
+    assert three.weights_path.read_bytes() != one.weights_path.read_bytes()
+    # The first member is the very training that a run without members is.
+    timeless = {"seconds", "tokens_per_second"}
+    first, alone = (
+        [json.dumps({k: v for k, v in line.items() if k not in timeless}) for line in run.metrics()]
+        for run in (three, one)
+    )
+    assert first[:-1] == alone
+
+
+def test_only_fine_tunings_are_averaged():
+    with pytest.raises(RecipeError, match=r"train\.members"):
+        load_recipe("small").with_changes(["train.soup=2"])
+    assert load_recipe("small").with_changes(["finetune.soup=2"]).finetune.soup == 2

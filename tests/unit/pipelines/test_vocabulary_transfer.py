@@ -1,0 +1,286 @@
+"""Going on from a base with a vocabulary of the new text's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+import torch
+
+import greffe
+from greffe.data.tokenizer import Tokenizer
+from greffe.errors import MismatchError, RecipeError
+from greffe.model.model import Model
+from greffe.pipelines import vocabulary_transfer as transfer_module
+from greffe.pipelines.pretrain import pretrain
+from greffe.progress import quiet
+from greffe.run import RunDirectory
+from greffe.samples.toy import toy_documents
+from greffe.storage import file_hash
+from greffe.training.checkpoint import load_model, load_tokenizer
+
+CHANGES = ["train.threads=1", "train.checkpoint_every=3steps", "train.evaluate_every=100%"]
+WARM = "warm_start=word_vectors"
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_text("\n".join(toy_documents(600, seed=0)), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def parent(text: Path) -> RunDirectory:
+    """A base that has learnt something, with a vocabulary of its own."""
+    with quiet():
+        return pretrain(
+            text,
+            text.parent / "parent",
+            recipe="tiny",
+            vocab=420,
+            budget="60steps",
+            changes=[*CHANGES, WARM, "train.lr=3e-3"],
+        )
+
+
+def vocabulary_transfer(
+    text: Path,
+    out: Path,
+    parent: RunDirectory | None,
+    *changes: str,
+    vocab: int | None = 500,
+    budget: str = "6steps",
+    **choices: bool,
+) -> RunDirectory:
+    return pretrain(
+        text,
+        out,
+        parent=parent,
+        vocabulary_transfer=True,
+        vocab=vocab,
+        budget=budget,
+        changes=[*CHANGES, *changes],
+        **choices,  # type: ignore[arg-type]
+    )
+
+
+def test_the_blocks_are_the_parents_and_the_pieces_the_texts(
+    text: Path, parent: RunDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = vocabulary_transfer(text, tmp_path / "run", parent, "train.lr=1e-30", budget="1steps")
+    old, new = load_tokenizer(parent), load_tokenizer(run)
+    assert (old.size, new.size) == (420, 500)
+    assert run.recipe().tokenizer.vocab == 500
+    before, after = load_model(parent).state_dict(), load_model(run).state_dict()
+    for name, tensor in after.items():
+        if "embedding" not in name and not name.endswith("token.bias"):
+            torch.testing.assert_close(tensor, before[name], msg=name)
+    lineage = run.manifest().lineage
+    assert lineage.parent == parent.name
+    assert lineage.tokenizer == new.fingerprint != old.fingerprint
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"replanted from 420 pieces of {parent.name} into 500 of this text" in said
+    assert "word vectors: mixed into" in said
+    assert f"taken over from {parent.name}: base" in said
+
+
+def test_without_word_vectors_shared_pieces_keep_theirs(
+    text: Path, parent: RunDirectory, tmp_path: Path
+) -> None:
+    with quiet():
+        run = vocabulary_transfer(
+            text, tmp_path / "run", parent, "warm_start=none", "train.lr=1e-30", budget="1steps"
+        )
+    old, new = load_tokenizer(parent), load_tokenizer(run)
+    before, after = (load_model(each).base.embedding.weight for each in (parent, run))
+    shared = [
+        (id, same)
+        for id in range(new.size)
+        if (same := old.id_of(new.piece(id))) is not None and id not in new.specials
+    ]
+    assert len(shared) > 300
+    for id, same in shared:
+        torch.testing.assert_close(after[id], before[same])
+
+
+def test_a_replanted_base_is_ahead_of_a_new_one(
+    text: Path, parent: RunDirectory, tmp_path: Path
+) -> None:
+    with quiet():
+        kept = vocabulary_transfer(text, tmp_path / "kept", parent)
+        new = pretrain(
+            text,
+            tmp_path / "new",
+            recipe=kept.recipe(),
+            budget="6steps",
+            changes=CHANGES,
+        )
+    losses = [run.manifest().result["loss"] for run in (kept, new)]
+    assert losses[0] < losses[1] - 0.3, losses
+
+
+def test_an_interrupted_run_ends_the_same_and_counts_once(
+    text: Path,
+    parent: RunDirectory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    interrupted: Callable[[], AbstractContextManager[None]],
+) -> None:
+    counted: list[Model] = []
+    mix = transfer_module._mix_word_vectors
+
+    def watched(model: Model, *rest: object) -> None:
+        counted.append(model)
+        mix(model, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(transfer_module, "_mix_word_vectors", watched)
+    with quiet():
+        whole = vocabulary_transfer(text, tmp_path / "whole", parent)
+        with interrupted():
+            vocabulary_transfer(text, tmp_path / "parts", parent)
+        assert len(counted) == 2
+        parts = vocabulary_transfer(text, tmp_path / "parts", parent, resume=True)
+    assert len(counted) == 2
+    assert file_hash(parts.weights_path) == file_hash(whole.weights_path)
+
+
+def test_small_letters_and_a_classifier_on_top(
+    text: Path, parent: RunDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = vocabulary_transfer(text, tmp_path / "run", parent, budget="1steps", lowercase=True)
+    assert load_tokenizer(run).lowercases
+    assert "reads small letters: the base will write no others" in capsys.readouterr().err
+    table = [(f"{word} {n}", str(n % 2)) for n in range(12) for word in ("une fleur", "un roi")]
+    grafted = greffe.finetune(run, data=table, out=tmp_path / "g", budget="1steps")
+    assert load_tokenizer(grafted).fingerprint == load_tokenizer(run).fingerprint
+    said = [one.probabilities for one in grafted.predict(["UNE belle", "une BELLE"])]
+    assert said[0] == said[1]
+
+
+def test_a_prepared_corpus_keeps_its_pieces_when_asked(
+    text: Path, parent: RunDirectory, tmp_path: Path
+) -> None:
+    with quiet():
+        corpus = greffe.prepare(text, tmp_path / "corpus", vocab=450)
+        with pytest.raises(MismatchError, match="not the one the weights were made for") as other:
+            pretrain(corpus.path, tmp_path / "run", parent=parent, budget="1steps")
+        assert "--replant" in str(other.value.hint)
+        run = vocabulary_transfer(
+            corpus.path, tmp_path / "run", parent, vocab=None, budget="1steps"
+        )
+    assert load_tokenizer(run).fingerprint == corpus.tokenizer.fingerprint
+    with pytest.raises(RecipeError, match="--vocab cannot be used with a prepared corpus"):
+        vocabulary_transfer(corpus.path, tmp_path / "other", parent)
+
+
+def test_by_default_as_many_pieces_as_the_parent_has(
+    text: Path, parent: RunDirectory, tmp_path: Path
+) -> None:
+    with quiet():
+        run = vocabulary_transfer(text, tmp_path / "run", parent, vocab=None, budget="1steps")
+    assert load_tokenizer(run).size == 420
+
+
+def test_a_given_tokenizer_is_taken(text: Path, parent: RunDirectory, tmp_path: Path) -> None:
+    with quiet():
+        given: Tokenizer = greffe.prepare(text, tmp_path / "corpus", vocab=444).tokenizer
+        run = greffe.pretrain(
+            text, tmp_path / "run", from_=parent, replant=True, tokenizer=given, budget="1steps"
+        )
+    assert run.tokenizer.fingerprint == given.fingerprint
+
+
+def test_flags_without_effect_are_errors(text: Path, parent: RunDirectory, tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="nothing to replant") as nothing:
+        vocabulary_transfer(text, tmp_path / "run", None)
+    assert "--from" in str(nothing.value.hint)
+    for choice in ({"vocab": 500}, {"lowercase": True}):
+        with pytest.raises(RecipeError, match="tokenizer is kept") as kept:
+            pretrain(text, tmp_path / "run", parent=parent, **choice)  # type: ignore[arg-type]
+        assert "--replant" in str(kept.value.hint)
+    given = load_tokenizer(parent)
+    with pytest.raises(RecipeError, match="--lowercase is for a new tokenizer"):
+        greffe.prepare(text, tmp_path / "run", tokenizer=given, lowercase=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_letters_are_read_as_the_parent_reads_them(text: Path, tmp_path: Path) -> None:
+    with quiet():
+        small = greffe.prepare(text, tmp_path / "small", vocab=420, lowercase=True)
+        base = pretrain(
+            small.path, tmp_path / "base", recipe="tiny", budget="1steps", changes=CHANGES
+        )
+        run = vocabulary_transfer(text, tmp_path / "run", base, budget="1steps")
+    assert small.tokenizer.lowercases and load_tokenizer(run).lowercases
+    assert load_tokenizer(run).letters == small.tokenizer.letters
+
+
+def test_the_flag_cannot_come_or_go_on_the_way(
+    text: Path,
+    parent: RunDirectory,
+    tmp_path: Path,
+    interrupted: Callable[[], AbstractContextManager[None]],
+) -> None:
+    with quiet():
+        same = greffe.prepare(text, tmp_path / "same", tokenizer=load_tokenizer(parent)).path
+        with interrupted():
+            vocabulary_transfer(same, tmp_path / "run", parent, vocab=None)
+        with pytest.raises(RecipeError, match="was begun with --replant"):
+            pretrain(
+                same,
+                tmp_path / "run",
+                parent=parent,
+                budget="6steps",
+                changes=CHANGES,
+                resume=True,
+            )
+        run = vocabulary_transfer(same, tmp_path / "run", parent, vocab=None, resume=True)
+    assert (
+        run.manifest().lineage.vocabulary_transfer
+        and not parent.manifest().lineage.vocabulary_transfer
+    )
+
+
+def test_another_architecture_is_refused_before_the_text_is_read(
+    text: Path, parent: RunDirectory, tmp_path: Path
+) -> None:
+    with pytest.raises(MismatchError, match="another architecture"):
+        vocabulary_transfer(text, tmp_path / "run", parent, "model.activation=relu")
+    assert not (tmp_path / "run").exists()
+
+
+RANK = """
+import sys
+import torch
+from greffe.progress import quiet
+from greffe.run import RunDirectory
+from greffe.pipelines.pretrain import pretrain
+from greffe.training.checkpoint import load_model
+from greffe.model.weights import base_hash
+
+torch.set_num_threads(1)
+text, parent, out = sys.argv[1:]
+with quiet():
+    run = pretrain(
+        text, out, parent=RunDirectory(parent), replanted=True, vocab=500, budget="2steps",
+        changes=["train.threads=1"],
+    )
+print(run.manifest().lineage.initial_base, base_hash(load_model(run)))
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_replant_alike(
+    text: Path,
+    parent: RunDirectory,
+    tmp_path: Path,
+    two_ranks: Callable[..., list[tuple[str, str]]],
+) -> None:
+    outputs = two_ranks(RANK, str(text), str(parent.path), str(tmp_path / "both"))
+    assert outputs[0][0] == outputs[1][0] != "", outputs
+    with quiet():
+        alone = vocabulary_transfer(text, tmp_path / "alone", parent, budget="2steps")
+    assert outputs[0][0].split()[0] == alone.manifest().lineage.initial_base

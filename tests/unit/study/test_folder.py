@@ -1,0 +1,55 @@
+"""A study's folder: what is written is read again; damage and absence are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greffe.errors import CorruptError, RunError
+from greffe.study.folder import CellFile, CellResult, StudyDirectory, StudyManifest
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> StudyDirectory:
+    found = StudyDirectory(tmp_path)
+    found.write_manifest(StudyManifest(status="running", cells=["a-all-1", "b-all-1"], settings={}))
+    return found
+
+
+def result() -> CellResult:
+    return CellResult(probabilities=[[0.25, 0.75]], validation=0.5, seconds=1.0)
+
+
+def test_a_cell_is_begun_then_done(study: StudyDirectory) -> None:
+    assert study.cell("a-all-1") is None
+    study.write_cell("a-all-1", CellFile(key="k"))
+    begun = study.cell("a-all-1")
+    assert begun is not None
+    assert begun.result is None
+    study.write_cell("a-all-1", CellFile(key="k", result=result()))
+    assert study.cell("a-all-1") == CellFile(key="k", result=result())
+
+
+def test_an_unfinished_study_says_how_far_it_is(study: StudyDirectory) -> None:
+    study.write_cell("a-all-1", CellFile(key="k", result=result()))
+    with pytest.raises(RunError, match="not finished") as caught:
+        StudyDirectory.open(study.path).document()
+    assert caught.value.found == "1 of 2 trainings done"
+
+
+def test_what_is_no_study(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="not a study") as caught:
+        StudyDirectory.open(tmp_path / "nowhere")
+    assert caught.value.found == "nothing"
+    with pytest.raises(RunError, match="not a study"):
+        StudyDirectory.open(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"key": 3}', '{"key": "k", "surprise": 1}'])
+def test_a_damaged_cell_is_named(study: StudyDirectory, content: str) -> None:
+    study.write_cell("a-all-1", CellFile(key="k"))
+    path = study.path / "cells" / "a-all-1.json"
+    path.write_text(content)
+    with pytest.raises(CorruptError, match=r"a-all-1\.json"):
+        study.cell("a-all-1")

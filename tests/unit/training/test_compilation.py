@@ -1,0 +1,129 @@
+"""Compiled where there is a compiler; one line and eager execution where there is none."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from greffe.config.recipe import ModelSpec, NextTokenHead
+from greffe.model.model import Model, build_model
+from greffe.training import compilation as compiling
+from greffe.training.compilation import compile_if_faster, compile_model
+
+
+@pytest.fixture
+def model() -> Model:
+    spec = ModelSpec(width=8, layers=1, heads=1, feed_forward=8, context=8)
+    return build_model(spec, 300, {"next_token": NextTokenHead()}, seed=0)
+
+
+@pytest.fixture
+def compiled(model: Model, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What the base's own compile() was called with; nothing is really compiled."""
+    calls: list[dict[str, Any]] = []
+    monkeypatch.setattr(model.base, "compile", lambda **choices: calls.append(choices))
+    return calls
+
+
+def install(folder: Path, name: str) -> None:
+    path = folder / name
+    path.write_text("#!/bin/sh\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.mark.parametrize("chosen", [None, "no-such-compiler"])
+def test_without_a_compiler_one_line_and_eager(
+    model: Model,
+    compiled: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    chosen: str | None,
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    if chosen:
+        install(tmp_path, "g++")  # torch would not use it
+        monkeypatch.setenv("CXX", chosen)
+    assert not compile_model(model)
+    assert compiled == []
+    captured = capsys.readouterr()
+    assert captured.out == "" and len(captured.err.splitlines()) == 1
+    assert (chosen or "++") in captured.err and "without torch.compile" in captured.err
+    ids = torch.tensor([[0, 9, 2]])
+    assert model(ids, "next_token", causal=True).shape == (1, 3, 300)
+
+
+def test_with_a_compiler_the_base_is_compiled_in_place(
+    model: Model,
+    compiled: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    install(tmp_path, "my-compiler")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CXX", "my-compiler")
+    names = list(model.state_dict())
+    assert compile_model(model)
+    assert len(compiled) == 1
+    assert list(model.state_dict()) == names
+    assert capsys.readouterr().err == ""
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that only work moves: `clock[0]` is the time."""
+    now = [0.0]
+    monkeypatch.setattr(compiling.time, "perf_counter", lambda: now[0])
+    return now
+
+
+def pretend_to_compile(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is a compiler, and compile() leaves its mark as torch does."""
+    monkeypatch.setattr(compiling.shutil, "which", lambda name: name)
+    monkeypatch.setattr(
+        model.base,
+        "compile",
+        lambda **_: setattr(model.base, "_compiled_call_impl", type(model.base).forward),
+    )
+
+
+@pytest.mark.parametrize(("with_it", "kept"), [(0.5, True), (0.99, False), (1.5, False)])
+def test_the_faster_way_is_kept_and_said(
+    model: Model,
+    clock: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    with_it: float,
+    kept: bool,
+) -> None:
+    pretend_to_compile(model, monkeypatch)
+
+    def work() -> None:
+        clock[0] += with_it if model.base._compiled_call_impl is not None else 1.0
+
+    assert compile_if_faster(model, work) is kept
+    assert (model.base._compiled_call_impl is not None) is kept
+    said = capsys.readouterr().err
+    assert f"torch.compile {'on' if kept else 'off'}: {with_it * 1e3:.0f} ms" in said
+
+
+def test_a_compiler_that_fails_is_told_and_done_without(
+    model: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretend_to_compile(model, monkeypatch)
+
+    def work() -> None:
+        if model.base._compiled_call_impl is not None:
+            raise RuntimeError("no such register\nand a long story")
+
+    assert not compile_if_faster(model, work)
+    assert model.base._compiled_call_impl is None
+    assert "runs without it: no such register\n" in capsys.readouterr().err
+    ids = torch.tensor([[0, 9, 2]])
+    assert model(ids, "next_token", causal=True).shape == (1, 3, 300)
