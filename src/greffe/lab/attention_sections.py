@@ -57,7 +57,7 @@ def mask_section(task: MaskTask, catalog: Catalog) -> Section:
     """Training loss with and without the mask, and what the two models can do afterwards."""
     lead = catalog(
         "section.mask.lead",
-        catalog=catalog.number(task.words),
+        words=catalog.number(task.words),
         followers=catalog.number(task.followers),
         seeds=catalog.counted(task.seeds, "seed"),
         steps=catalog.number(task.steps),
@@ -177,7 +177,7 @@ def positions_section(order: OrderTask, chain: ChainTask, catalog: Catalog) -> S
     blocks: list[Block] = [
         _order_figure(order, catalog),
         Prose(order_answer(order, catalog, "lab.order")),
-        Prose(catalog("lab.chain.set_up", catalog=catalog.number(chain.words))),
+        Prose(catalog("lab.chain.set_up", words=catalog.number(chain.words))),
         _chain_figure(chain, catalog),
         Prose(_chain_answer(chain, catalog)),
     ]

@@ -25,7 +25,7 @@ def refused(*changes: str) -> RecipeError:
 
 
 def test_the_shipped_recipes_are_these() -> None:
-    assert builtin_recipes() == ["target", "greffe-fr", "lab", "small", "intermediate", "tiny"]
+    assert builtin_recipes() == ["greffe-fr", "intermediate", "lab", "small", "target", "tiny"]
 
 
 @pytest.mark.parametrize("name", builtin_recipes())
@@ -83,7 +83,7 @@ def test_an_empty_file_is_a_recipe_of_defaults_named_after_it(tmp_path: Path) ->
 def test_an_unknown_name_lists_the_known_ones_and_the_nearest() -> None:
     with pytest.raises(RecipeError) as caught:
         load_recipe("smal")
-    assert "lab, small, teach, tiny" in str(caught.value.expected)
+    assert "lab, small, target, tiny" in str(caught.value.expected)
     assert caught.value.hint == "did you mean 'small'?"
 
 

@@ -78,11 +78,11 @@ def test_what_is_taken_was_there_and_is_enough(counts: list[list[int]], seed: in
             assert min(count, room) <= kept[label] < room + 1 or kept[label] == count
 
 
-Intermediately = Callable[..., Intermediate]
+TrainIntermediate = Callable[..., Intermediate]
 
 
 @pytest.fixture
-def intermediate(fresh_run: Callable[..., RunDirectory], tmp_path: Path) -> Intermediately:
+def train_intermediate(fresh_run: Callable[..., RunDirectory], tmp_path: Path) -> TrainIntermediate:
     """Teach ninety reviews to a fresh base, for twelve of one's own."""
     parent = fresh_run("parent")
 
@@ -95,8 +95,8 @@ def intermediate(fresh_run: Callable[..., RunDirectory], tmp_path: Path) -> Inte
     return run
 
 
-def test_what_it_learnt_from_is_recorded(intermediate: Intermediately) -> None:
-    intermediate = intermediate([reviews(60, 2), reviews(40, 3)]).run
+def test_what_it_learnt_from_is_recorded(train_intermediate: TrainIntermediate) -> None:
+    intermediate = train_intermediate([reviews(60, 2), reviews(40, 3)]).run
     manifest = intermediate.manifest()
     assert (manifest.kind, manifest.status) == ("classifier", "finished")
     tables = {"also 1": data_hash(reviews(60, 2)), "also 2": data_hash(reviews(40, 3))}
@@ -105,9 +105,9 @@ def test_what_it_learnt_from_is_recorded(intermediate: Intermediately) -> None:
 
 
 def test_what_grows_from_it_has_learnt_the_same(
-    intermediate: Intermediately, tmp_path: Path
+    train_intermediate: TrainIntermediate, tmp_path: Path
 ) -> None:
-    intermediate = intermediate().run
+    intermediate = train_intermediate().run
     run = finetune(reviews(12, 1), tmp_path / "b", parent=intermediate, valid=reviews(6, 9))
     assert trained_on(run, [data_hash(reviews(90, 2))])
     earlier = {f"earlier {name}": one for name, one in intermediate.manifest().lineage.data.items()}
@@ -116,18 +116,20 @@ def test_what_grows_from_it_has_learnt_the_same(
 
 
 def test_copies_of_known_texts_are_not_taught(
-    intermediate: Intermediately, capsys: pytest.CaptureFixture[str]
+    train_intermediate: TrainIntermediate, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [*reviews(12, 1)[:5], *reviews(90, 2)]
-    intermediate = intermediate([given]).run
+    intermediate = train_intermediate([given]).run
     assert "5 texts are one's own too" in capsys.readouterr().err
     assert trained_on(intermediate, [data_hash(given)])
-    without = intermediate(overwrite=True).run
+    without = train_intermediate(overwrite=True).run
     assert intermediate.manifest().lineage.data["train"] == without.manifest().lineage.data["train"]
 
 
-def test_the_last_weights_are_kept_and_graft_is_what_follows(intermediate: Intermediately) -> None:
-    intermediate = intermediate().run
+def test_the_last_weights_are_kept(
+    train_intermediate: TrainIntermediate,
+) -> None:
+    intermediate = train_intermediate().run
     recipe, result = intermediate.recipe(), intermediate.manifest().result
     assert recipe.train.keep == "last" and result["steps"] == recipe.train.least_steps == 50
     assert recipe.finetune == load_recipe("target").finetune
@@ -141,9 +143,13 @@ def test_the_last_weights_are_kept_and_graft_is_what_follows(intermediate: Inter
     ],
 )
 def test_the_head_is_shaped_as_the_grafting_needs_it(
-    intermediate: Intermediately, tmp_path: Path, changes: list[str], key: str, value: object
+    train_intermediate: TrainIntermediate,
+    tmp_path: Path,
+    changes: list[str],
+    key: str,
+    value: object,
 ) -> None:
-    intermediate = intermediate(changes=[*changes, "finetune.threads=1"])
+    intermediate = train_intermediate(changes=[*changes, "finetune.threads=1"])
     recipe = intermediate.run.recipe()
     assert getattr(recipe.objective, key) == value and recipe.train.threads == 1
     run = finetune(
@@ -161,39 +167,39 @@ def test_the_head_is_shaped_as_the_grafting_needs_it(
 
 
 def test_interrupted_it_goes_on(
-    intermediate: Intermediately,
+    train_intermediate: TrainIntermediate,
     interrupted: Callable[[], AbstractContextManager[None]],
     tmp_path: Path,
 ) -> None:
     with interrupted():
-        intermediate()
+        train_intermediate()
     stopped = RunDirectory(tmp_path / "out" / "intermediate").manifest()
     assert stopped.status == "training"
-    went_on = intermediate(resume=True).run.manifest()
-    whole = intermediate(overwrite=True).run.manifest()
+    went_on = train_intermediate(resume=True).run.manifest()
+    whole = train_intermediate(overwrite=True).run.manifest()
     assert went_on.weights == whole.weights is not None
 
 
 def test_it_goes_on_with_its_own_tables_base_and_seed(
-    intermediate: Intermediately, fresh_run: Callable[..., RunDirectory]
+    train_intermediate: TrainIntermediate, fresh_run: Callable[..., RunDirectory]
 ) -> None:
-    before = intermediate().run.manifest()
+    before = train_intermediate().run.manifest()
     with pytest.raises(MismatchError, match="other data"):
-        intermediate([reviews(90, 7)], resume=True)
+        train_intermediate([reviews(90, 7)], resume=True)
     with pytest.raises(MismatchError, match="another base"):
-        intermediate(parent=None, like=fresh_run("shape"), resume=True)
+        train_intermediate(parent=None, like=fresh_run("shape"), resume=True)
     for seeded in ({"seed": 3}, {"changes": ["seed=3"]}):
         with pytest.raises(RecipeError, match="seed was 0, now 3"):
-            intermediate(**seeded, resume=True)
+            train_intermediate(**seeded, resume=True)
     with pytest.raises(MismatchError, match="other data"):  # texts that were taught, held out now
-        intermediate(valid=reviews(90, 2)[:6], resume=True)
-    assert intermediate(resume=True).run.manifest() == before
+        train_intermediate(valid=reviews(90, 2)[:6], resume=True)
+    assert train_intermediate(resume=True).run.manifest() == before
 
 
 def test_a_folder_goes_on_with_or_without_others_as_it_began(
-    intermediate: Intermediately, fresh_run: Callable[..., RunDirectory], tmp_path: Path
+    train_intermediate: TrainIntermediate, fresh_run: Callable[..., RunDirectory], tmp_path: Path
 ) -> None:
-    intermediate = intermediate()
+    intermediate = train_intermediate()
     with pytest.raises(MismatchError, match="begun with --aux-data"):
         finetune(intermediate.train, tmp_path / "out", parent=fresh_run("other"), resume=True)
     plain = finetune(
@@ -205,7 +211,7 @@ def test_a_folder_goes_on_with_or_without_others_as_it_began(
     )
     before = plain.manifest()
     with pytest.raises(MismatchError, match="begun without --aux-data"):
-        intermediate(out=tmp_path / "plain", resume=True)
+        train_intermediate(out=tmp_path / "plain", resume=True)
     assert plain.manifest() == before and not (tmp_path / "plain" / "intermediate").exists()
 
 
@@ -221,23 +227,23 @@ def test_a_folder_goes_on_with_or_without_others_as_it_began(
         ({"budget": "3lightyears"}, RecipeError, "3lightyears"),
         ({"recipe": "nosuch"}, RecipeError, "nosuch"),
         ({"valid": [Example("bof", "neutre")]}, DataError, "neutre"),
-        ({"also": [table(positif=9)]}, DataError, "lack a class"),
-        ({"also": [table(positif=1, négatif=1)]}, DataError, "too few"),
+        ({"aux_data": [table(positif=9)]}, DataError, "lack a class"),
+        ({"aux_data": [table(positif=1, négatif=1)]}, DataError, "too few"),
         ({"parent": None}, RecipeError, "shape"),
         ({"changes": ["model.layers=2"]}, MismatchError, "another architecture"),
     ],
 )
 def test_a_mistake_costs_no_run(
-    intermediate: Intermediately,
+    train_intermediate: TrainIntermediate,
     tmp_path: Path,
     wrong: dict[str, Any],
     error: type[Exception],
     message: str,
 ) -> None:
     with pytest.raises(error, match=message):
-        intermediate(**wrong)
+        train_intermediate(**wrong)
     assert not (tmp_path / "out").exists()
-    before = intermediate().run.manifest()
+    before = train_intermediate().run.manifest()
     with pytest.raises(error, match=message):
-        intermediate(**wrong, overwrite=True)
+        train_intermediate(**wrong, overwrite=True)
     assert RunDirectory(tmp_path / "out" / "intermediate").manifest() == before

@@ -110,6 +110,6 @@ def test_a_run_of_members_says_so_and_keeps_nothing_else(tmp_path):
 
 
 def test_only_fine_tunings_are_averaged():
-    with pytest.raises(RecipeError, match=r"train\.members"):
+    with pytest.raises(RecipeError, match=r"train\.soup"):
         load_recipe("small").with_changes(["train.soup=2"])
     assert load_recipe("small").with_changes(["finetune.soup=2"]).finetune.soup == 2

@@ -49,11 +49,11 @@ def geometric(trained: Results, *names: str) -> np.ndarray:
 
 def test_each_cell_is_the_geometric_mean_of_the_two(trained: Results) -> None:
     found = {cell.name: result for cell, result in ensemble_cells(ARMS, trained).items()}
-    assert list(found) == ["blended-all-3", "blended-all-5", "blended-12-3", "blended-12-5"]
+    assert list(found) == ["ensemble-all-3", "ensemble-all-5", "ensemble-12-3", "ensemble-12-5"]
     # On all labels TF-IDF was fitted with the first seed alone.
     for name, plain in (("all-3", "all-3"), ("all-5", "all-3"), ("12-3", "12-3"), ("12-5", "12-5")):
         expected = geometric(trained, f"pretrained-{name}", f"tfidf-{plain}")
-        said = found[f"blended-{name}"].probabilities
+        said = found[f"ensemble-{name}"].probabilities
         np.testing.assert_allclose(said, expected, rtol=1e-5)
 
 
