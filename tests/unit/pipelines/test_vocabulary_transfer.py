@@ -265,7 +265,8 @@ torch.set_num_threads(1)
 text, parent, out = sys.argv[1:]
 with quiet():
     run = pretrain(
-        text, out, parent=RunDirectory(parent), vocabulary_transfer=True, vocab=500, budget="2steps",
+        text, out, parent=RunDirectory(parent),
+        vocabulary_transfer=True, vocab=500, budget="2steps",
         changes=["train.threads=1"],
     )
 print(run.manifest().lineage.initial_base, base_hash(load_model(run)))
