@@ -38,8 +38,8 @@ def lab(
 ) -> None:
     """The lab's five questions, answered by running them, as one page. About four minutes."""
     from greffe.lab.lab_catalog import lab_words
-    from greffe.lab.page import PAGE_FILE, lab_answers
-    from greffe.lab.run import lab as run_lab
+    from greffe.lab.lab_page import PAGE_FILE, lab_answers
+    from greffe.lab.run_lab import lab as run_lab
 
     document = run_lab(
         out,
@@ -51,7 +51,7 @@ def lab(
         overwrite=overwrite,
     )
     if docs is not None:
-        from greffe.lab.markdown import write_lab_markdown
+        from greffe.lab.lab_markdown import write_lab_markdown
 
         write_lab_markdown(document, docs)
     print("\n".join(lab_answers(document, lab_words(language.value))))

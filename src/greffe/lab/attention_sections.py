@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from greffe.evaluation.intervals import Estimate
-from greffe.lab.document import (
+from greffe.lab.lab_document import (
     Attention,
     ChainTask,
     CurvePoint,
@@ -26,8 +26,8 @@ from greffe.report.catalog import Catalog
 from greffe.report.charts import IntervalRow, Point, Series, interval_chart, line_chart
 from greffe.report.model_sections import pictures_section
 from greffe.report.number_format import NO_BREAK, is_singular
+from greffe.report.report_table import Cell, Table, cell, number_column, text_column
 from greffe.report.table_cells import interval_cell, percent_cell
-from greffe.report.tables import Cell, Table, cell, number_column, text_column
 
 WITH, WITHOUT, KNOWN = "pretrained", "scratch", "majority"
 """Styles of the charts: the model as it should be, one that lacks something, what is computed."""

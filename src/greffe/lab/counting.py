@@ -17,7 +17,7 @@ from greffe.config.recipe import (
     NextTokenHead,
     Recipe,
 )
-from greffe.lab.document import Counting, Mistake, MistakeKind, Totals
+from greffe.lab.lab_document import Counting, Mistake, MistakeKind, Totals
 from greffe.model.model import empty_model
 from greffe.model.parameters import account
 from greffe.study.document import ParameterRow

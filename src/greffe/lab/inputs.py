@@ -13,7 +13,7 @@ from greffe.config.recipe_files import load_recipe
 from greffe.data.tables import read_examples
 from greffe.data.text import ReadOptions
 from greffe.errors import DataError
-from greffe.lab.document import LabData
+from greffe.lab.lab_document import LabData
 from greffe.lab.tasks import TaskSize
 from greffe.progress import notice
 from greffe.samples.toy import toy_documents, toy_reviews

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from greffe.config.recipe import NextTokenHead
 from greffe.evaluation.intervals import seeds_estimate
-from greffe.lab.document import CurvePoint, MaskArm, MaskTask
+from greffe.lab.lab_document import CurvePoint, MaskArm, MaskTask
 from greffe.lab.tasks import (
     PREDICTIONS,
     NextWord,

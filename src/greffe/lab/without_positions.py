@@ -16,7 +16,7 @@ from torch import Tensor
 
 from greffe.config.recipe import Classification, ClassificationHead, Direction, NextTokenHead
 from greffe.evaluation.intervals import crossed_estimate, seeds_estimate
-from greffe.lab.document import ChainArm, ChainTask, OrderArm, OrderTask
+from greffe.lab.lab_document import ChainArm, ChainTask, OrderArm, OrderTask
 from greffe.lab.tasks import (
     BATCH,
     PREDICTIONS,

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, assert_never
 from greffe.report.catalog import Catalog
 from greffe.report.charts import ChartTexts, chart_block
 from greffe.report.number_format import NO_BREAK
-from greffe.report.tables import Table, markdown_text, scrolling_html, table_html, table_markdown
+from greffe.report.report_table import (
+    Table,
+    markdown_text,
+    scrolling_html,
+    table_html,
+    table_markdown,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment

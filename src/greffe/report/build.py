@@ -8,9 +8,9 @@ from pathlib import Path
 from greffe.report.catalog import Catalog, load_catalog
 from greffe.report.number_format import Language
 from greffe.report.page import Page, page_html, page_markdown
+from greffe.report.report_table import Table, table_csv
 from greffe.report.run_page import named_apart, run_tables, runs_page
 from greffe.report.study_page import study_page, study_tables
-from greffe.report.tables import Table, table_csv
 from greffe.storage import disk_error, write_atomic, write_json
 from greffe.study.document import StudyDocument
 from greffe.study.run_document import RunDocument

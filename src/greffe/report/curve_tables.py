@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from greffe.report.catalog import Catalog
-from greffe.report.study_tables import comparison_name
+from greffe.report.report_table import Column, Table, cell, number_column, text_column
+from greffe.report.result_tables import comparison_name
 from greffe.report.table_cells import (
     bounds_cell,
     count_cell,
@@ -12,7 +13,6 @@ from greffe.report.table_cells import (
     percent_cell,
     values_cell,
 )
-from greffe.report.tables import Column, Table, cell, number_column, text_column
 from greffe.report.verdict import arm_name
 from greffe.study.document import Saving, StudyDocument
 

@@ -32,8 +32,8 @@ from greffe.report.evidence_tables import (
     transfer_table,
 )
 from greffe.report.findings import findings_table, spoken_findings
+from greffe.report.report_table import scrolling_html
 from greffe.report.study_sections import arm_kinds
-from greffe.report.tables import scrolling_html
 from greffe.report.verdict import arm_name
 from greffe.study.document import StudyDocument
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from greffe.report.catalog import Catalog
+from greffe.report.report_table import Cell, Raw, Table, cell, number_column, text_column
 from greffe.report.table_cells import (
     SHOWN_HASH,
     answer_cell,
@@ -16,7 +17,6 @@ from greffe.report.table_cells import (
     interval_cell,
     percent_cell,
 )
-from greffe.report.tables import Cell, Raw, Table, cell, number_column, text_column
 from greffe.report.verdict import arm_name
 from greffe.study.document import Matrix, ParameterRow, Repeat, Sample, StudyDocument
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from greffe.doctor.descriptions import describe
 from greffe.doctor.finding import Finding, Severity
 from greffe.report.catalog import Catalog, set_spaces
+from greffe.report.report_table import Column, Table, cell, number_column, text_column
 from greffe.report.table_cells import count_cell
-from greffe.report.tables import Column, Table, cell, number_column, text_column
 
 ORDER: tuple[Severity, ...] = ("serious", "warning", "note")
 

@@ -15,7 +15,7 @@ from importlib import resources
 from greffe import __version__
 from greffe.report.blocks import Section, block_html, section_markdown, templates
 from greffe.report.catalog import Catalog
-from greffe.report.tables import markdown_text
+from greffe.report.report_table import markdown_text
 
 STYLES = ("report.css", "page.css")
 

@@ -13,8 +13,8 @@ from greffe.report.charts import Point, Series, distinct_kinds, line_chart
 from greffe.report.evidence_tables import all_parameters_table, samples_table
 from greffe.report.model_sections import parameters_section, pictures_section, samples_section
 from greffe.report.page import Page
+from greffe.report.report_table import Column, Raw, Table, cell, number_column, text_column
 from greffe.report.table_cells import SHOWN_HASH
-from greffe.report.tables import Column, Raw, Table, cell, number_column, text_column
 from greffe.study.document import Matrix
 from greffe.study.run_document import MetricPoint, RunDocument
 

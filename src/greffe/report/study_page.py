@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from greffe import __version__
 from greffe.report import curve_tables, evidence_sections, evidence_tables, study_sections
-from greffe.report import study_tables as figures
+from greffe.report import result_tables as figures
 from greffe.report.catalog import Catalog
 from greffe.report.findings import findings_table
 from greffe.report.model_sections import parameters_section, pictures_section, samples_section
 from greffe.report.page import Page
-from greffe.report.tables import Table
+from greffe.report.report_table import Table
 from greffe.report.verdict import verdict
 from greffe.study.document import StudyDocument
 

@@ -27,7 +27,7 @@ from greffe.report.curve_tables import (
     savings_table,
     seeds_table,
 )
-from greffe.report.study_tables import (
+from greffe.report.result_tables import (
     arms_table,
     calibration_table,
     comparison_name,

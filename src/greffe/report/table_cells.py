@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from greffe.evaluation.intervals import Estimate
 from greffe.report.catalog import Catalog
-from greffe.report.tables import Cell, cell
+from greffe.report.report_table import Cell, cell
 
 SHOWN_HASH = 12
 

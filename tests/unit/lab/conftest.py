@@ -8,7 +8,7 @@ from greffe.config.recipe_files import load_recipe
 from greffe.evaluation.intervals import Estimate
 from greffe.evaluation.paired import McNemar
 from greffe.lab.counting import count_parameters
-from greffe.lab.document import (
+from greffe.lab.lab_document import (
     Attention,
     ChainArm,
     ChainTask,

@@ -7,7 +7,7 @@ from torch import nn
 
 from greffe.config.recipe_files import load_recipe
 from greffe.lab.counting import count_parameters
-from greffe.lab.document import Counting, Mistake
+from greffe.lab.lab_document import Counting, Mistake
 
 # By hand: one block is q, k, v and output with biases, two linear layers, two norms.
 EMBEDDING = 50_001 * 200

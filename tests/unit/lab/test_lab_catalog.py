@@ -5,9 +5,9 @@ from __future__ import annotations
 import string
 from typing import get_args
 
-from greffe.lab.document import MistakeKind
+from greffe.lab.head_sections import MISTAKES
 from greffe.lab.lab_catalog import lab_words, own_words
-from greffe.lab.model_sections import MISTAKES
+from greffe.lab.lab_document import MistakeKind
 from greffe.report.catalog import load_catalog
 
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from greffe.report.charts.bars import bar_chart
 from greffe.report.charts.block import chart_block
-from greffe.report.charts.calibration import calibration_chart
+from greffe.report.charts.calibration_chart import calibration_chart
 from greffe.report.charts.confusion import confusion_chart
 from greffe.report.charts.heat import heat_chart
-from greffe.report.charts.intervals import interval_chart
+from greffe.report.charts.interval_chart import interval_chart
 from greffe.report.charts.lines import line_chart
 from greffe.report.charts.marked import marked_text
 from greffe.report.charts.shapes import (

@@ -10,6 +10,7 @@ from functools import partial
 
 from greffe.evaluation.intervals import Estimate
 from greffe.report.catalog import Catalog
+from greffe.report.report_table import Cell, Column, Table, cell, number_column, text_column
 from greffe.report.table_cells import (
     answer_cell,
     count_cell,
@@ -19,7 +20,6 @@ from greffe.report.table_cells import (
     points_cell,
     probability_cell,
 )
-from greffe.report.tables import Cell, Column, Table, cell, number_column, text_column
 from greffe.report.verdict import arm_name
 from greffe.study.document import Arm, StudyDocument
 

@@ -11,7 +11,7 @@ import torch
 from greffe.api import Run, finetune, pretrain
 from greffe.config.recipe import ClassificationHead, ModelSpec, NextTokenHead, Recipe
 from greffe.config.recipe_files import load_recipe
-from greffe.lab.heads import examine_heads, first_losses, head_shapes, two_answers
+from greffe.lab.two_heads import examine_heads, first_losses, head_shapes, two_answers
 from greffe.model.model import Model, build_model
 from greffe.progress import quiet
 

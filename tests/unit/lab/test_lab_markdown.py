@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
-from greffe.lab.document import LabDocument
-from greffe.lab.markdown import write_lab_markdown
+from greffe.lab.lab_document import LabDocument
+from greffe.lab.lab_markdown import write_lab_markdown
 
 
 def test_text_and_pictures_belong_together(document: LabDocument, tmp_path: Path) -> None:

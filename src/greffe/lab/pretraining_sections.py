@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from greffe.config.recipe import Masked
 from greffe.config.spans import Span
-from greffe.lab.document import LabDocument
+from greffe.lab.lab_document import LabDocument
 from greffe.report.blocks import Block, Figure, Prose, Section, chart_texts, section
 from greffe.report.catalog import Catalog
 from greffe.report.charts import IntervalRow, Point, Series, interval_chart, line_chart
+from greffe.report.report_table import Table, cell, number_column, text_column
 from greffe.report.table_cells import count_cell, interval_cell, percent_cell, values_cell
-from greffe.report.tables import Table, cell, number_column, text_column
 from greffe.report.verdict import arm_name, verdict
 from greffe.study.document import Arm, Comparison, StudyDocument
 from greffe.study.plan import MAJORITY, PRETRAINED, SCRATCH, TFIDF

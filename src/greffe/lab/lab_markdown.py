@@ -11,11 +11,11 @@ from importlib import resources
 from pathlib import Path
 from typing import assert_never
 
-from greffe.lab.document import LabDocument
 from greffe.lab.lab_catalog import lab_words
-from greffe.lab.page import lab_page
+from greffe.lab.lab_document import LabDocument
+from greffe.lab.lab_page import lab_page
 from greffe.report.blocks import Block, Code, Figure, Partial, Prose, SideBySide
-from greffe.report.tables import Table, markdown_text, table_markdown
+from greffe.report.report_table import Table, markdown_text, table_markdown
 from greffe.storage import disk_error, write_atomic
 
 MARKDOWN_FILE = "lab.md"

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 from greffe.evaluation.intervals import Estimate
-from greffe.lab.document import LabDocument, MaskArm
 from greffe.lab.lab_catalog import lab_words
-from greffe.lab.page import lab_answers, lab_page, write_lab_page
-from greffe.lab.study_sections import spoken_budget
+from greffe.lab.lab_document import LabDocument, MaskArm
+from greffe.lab.lab_page import lab_answers, lab_page, write_lab_page
+from greffe.lab.pretraining_sections import spoken_budget
 from greffe.report.number_format import Language
 from greffe.report.page import page_html
 

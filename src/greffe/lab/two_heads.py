@@ -17,7 +17,7 @@ from greffe.config.recipe import ClassificationHead, HeadSpec, NextTokenHead, Re
 from greffe.data.pieces import SPACE
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.forward import reading
-from greffe.lab.document import Heads, HeadShapes, NextWords, TwoAnswers, Untrained
+from greffe.lab.lab_document import Heads, HeadShapes, NextWords, TwoAnswers, Untrained
 from greffe.model.model import Model, build_model
 
 SENTENCE = "Bonjour les amis, ce roman est magnifique."

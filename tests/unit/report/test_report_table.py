@@ -13,15 +13,7 @@ from greffe.report import evidence_tables
 from greffe.report.catalog import load_catalog
 from greffe.report.curve_tables import differences_table, epochs_table, labels_table, savings_table
 from greffe.report.number_format import Language
-from greffe.report.study_page import study_tables
-from greffe.report.study_tables import (
-    arms_table,
-    comparisons_table,
-    confusion_table,
-    cost_table,
-    ways_table,
-)
-from greffe.report.tables import (
+from greffe.report.report_table import (
     Column,
     Table,
     cell,
@@ -33,6 +25,14 @@ from greffe.report.tables import (
     table_markdown,
     text_column,
 )
+from greffe.report.result_tables import (
+    arms_table,
+    comparisons_table,
+    confusion_table,
+    cost_table,
+    ways_table,
+)
+from greffe.report.study_page import study_tables
 from greffe.study.document import StudyDocument
 
 ENGLISH = load_catalog("en")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from greffe.errors import DataError, RecipeError
-from greffe.lab import run as lab_run
-from greffe.lab.document import LabDocument
+from greffe.lab import run_lab as lab_run
 from greffe.lab.inputs import LabSize, file_inputs
-from greffe.lab.run import LAB_FILE, lab
+from greffe.lab.lab_document import LabDocument
+from greffe.lab.run_lab import LAB_FILE, lab
 from greffe.lab.tasks import TaskSize
 from greffe.progress import quiet
 from greffe.storage import read_json

@@ -12,10 +12,10 @@ from greffe.lab.attention_sections import (
     order_answer,
     positions_section,
 )
-from greffe.lab.document import LabDocument
+from greffe.lab.head_sections import counting_section, heads_section
 from greffe.lab.lab_catalog import lab_words
-from greffe.lab.model_sections import counting_section, heads_section
-from greffe.lab.study_sections import (
+from greffe.lab.lab_document import LabDocument
+from greffe.lab.pretraining_sections import (
     objectives_answer,
     objectives_section,
     pretraining_answer,

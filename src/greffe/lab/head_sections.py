@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from greffe.data.pieces import SPECIALS
-from greffe.lab.document import Counting, Heads, Mistake, MistakeKind, NextWords, Totals
+from greffe.lab.lab_document import Counting, Heads, Mistake, MistakeKind, NextWords, Totals
 from greffe.report.blocks import Block, Prose, Section, section
 from greffe.report.catalog import Catalog
 from greffe.report.evidence_tables import parameters_table
 from greffe.report.number_format import NO_BREAK
+from greffe.report.report_table import Cell, Table, cell, number_column, text_column
 from greffe.report.table_cells import count_cell, percent_cell
-from greffe.report.tables import Cell, Table, cell, number_column, text_column
 
 START = SPECIALS[0]
 MISTAKES: dict[str, tuple[MistakeKind, ...]] = {

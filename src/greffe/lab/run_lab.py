@@ -17,17 +17,17 @@ from greffe.data.corpus import Corpus
 from greffe.errors import RecipeError
 from greffe.inference.pictures import pictures
 from greffe.lab.counting import count_parameters
-from greffe.lab.document import (
+from greffe.lab.inputs import Inputs, LabSize, file_inputs, sample_inputs
+from greffe.lab.lab_document import (
     Attention,
     ChainTask,
     LabDocument,
     MaskTask,
     OrderTask,
 )
-from greffe.lab.heads import examine_heads
-from greffe.lab.inputs import Inputs, LabSize, file_inputs, sample_inputs
-from greffe.lab.page import write_lab_page
+from greffe.lab.lab_page import write_lab_page
 from greffe.lab.tasks import TaskSize, one_thread
+from greffe.lab.two_heads import examine_heads
 from greffe.lab.without_mask import mask_task
 from greffe.lab.without_positions import chain_task, order_task
 from greffe.progress import Progress, notice
