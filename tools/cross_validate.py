@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from greffe.config.options import Reading
 from greffe.data.tables import Example, read_examples
-from greffe.data.text import ReadOptions
 from greffe.inference.predict import Prediction
 
 FOLDS = 5
@@ -63,7 +63,7 @@ def split(
     """Texts to train on and to test on; few labels are drawn by class."""
     from sklearn.model_selection import StratifiedKFold, train_test_split
 
-    examples = [example for file in files for example in read_examples(file, ReadOptions())]
+    examples = [example for file in files for example in read_examples(file, Reading())]
     targets = [example.label for example in examples]
     parts = StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(examples, targets)
     chosen, tested = list(parts)[fold]

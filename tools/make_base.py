@@ -15,10 +15,11 @@ from itertools import islice
 from pathlib import Path
 
 from greffe import api
+from greffe.config.options import Reading
 from greffe.config.recipe import Causal, Masked, TokenizerSpec
 from greffe.config.recipe_files import load_recipe
 from greffe.data.corpus import Corpus
-from greffe.data.text import ReadOptions, find_sources, read_documents
+from greffe.data.text import find_sources, read_documents
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.objectives import build_language_objective
 from greffe.pipelines.corpus_batches import RowSource, evaluate_rows
@@ -95,7 +96,7 @@ def split(corpus: Path, work: Path) -> None:
         parts: dict[str, list[str]] = {"train": [], "held-out": []}
         if all((work / part / f"{name}.txt").exists() for part in parts):
             continue
-        lines = read_documents(source, ReadOptions())
+        lines = read_documents(source, Reading())
         for text in documents(lines, JOINED if name in PARAGRAPHS else 0):
             is_held_out = int(md5(text.encode()).hexdigest(), 16) % HELD_OUT == 0
             parts["held-out" if is_held_out else "train"].append(text)
@@ -126,7 +127,7 @@ def learn_tokenizer(work: Path, spec: TokenizerSpec) -> Tokenizer:
         texts = (
             text
             for source in find_sources([work / "train"])
-            for text in islice(read_documents(source, ReadOptions()), 0, None, TOKENIZER_SHARE)
+            for text in islice(read_documents(source, Reading()), 0, None, TOKENIZER_SHARE)
         )
         # The step comes after the training, as it did for the base that ships.
         train_tokenizer(texts, spec).after([APOSTROPHE]).save(path)

@@ -12,11 +12,11 @@ from greffe.machine import wait_briefly
 
 if TYPE_CHECKING:
     from greffe.api import Run, finetune, load, prepare, pretrain
+    from greffe.config.options import Reading
     from greffe.config.recipe import Recipe
     from greffe.config.recipe_files import load_recipe
     from greffe.data.corpus import Corpus
     from greffe.data.tables import Example
-    from greffe.data.text import ReadOptions
     from greffe.data.tokenizer import Tokenizer
     from greffe.errors import GreffeError
     from greffe.evaluation.metrics import Evaluation
@@ -36,7 +36,7 @@ __all__ = [
     "Filling",
     "GreffeError",
     "Prediction",
-    "ReadOptions",
+    "Reading",
     "Recipe",
     "Run",
     "Study",
@@ -60,7 +60,7 @@ _HOMES = {
     "Filling": "greffe.inference.fill",
     "GreffeError": "greffe.errors",
     "Prediction": "greffe.inference.predict",
-    "ReadOptions": "greffe.data.text",
+    "Reading": "greffe.config.options",
     "Recipe": "greffe.config.recipe",
     "Run": "greffe.api",
     "Study": "greffe.studies",

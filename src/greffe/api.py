@@ -12,9 +12,9 @@ from typing import Unpack
 
 from greffe.baselines.linear_classifier import LinearClassifier
 from greffe.baselines.linear_runs import load_linear, predict_linear
+from greffe.config.options import Reading
 from greffe.config.recipe import LongTexts, Recipe, TokenizerSpec
 from greffe.data.corpus import Corpus
-from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError, RecipeError
 from greffe.evaluation.evaluate import evaluate_classifier, evaluate_predictions
@@ -93,11 +93,11 @@ class Run(RunDirectory):
         self,
         data: Examples,
         *,
-        options: ReadOptions | None = None,
+        options: Reading | None = None,
         long: LongTexts = "windows",
     ) -> Evaluation:
         """Accuracy and more on labelled texts that the run never saw."""
-        examples = load_examples(data, options or ReadOptions())
+        examples = load_examples(data, options or Reading())
         digest = data_hash(examples)
         if any(trained_on(run, [digest]) for run in lineage_of(self)):
             notice("these are the very texts that the run was trained on: expect flattery")
@@ -145,7 +145,7 @@ def prepare(
     dictionary: str | Path | None = None,
     lowercase: bool = False,
     valid: float = 0.01,
-    options: ReadOptions | None = None,
+    options: Reading | None = None,
     workers: int = 0,
     seed: int = 0,
     overwrite: bool = False,
@@ -182,7 +182,7 @@ def pretrain(
     tokenizer: str | Path | Tokenizer | None = None,
     dictionary: str | Path | None = None,
     lowercase: bool = False,
-    options: ReadOptions | None = None,
+    options: Reading | None = None,
     valid: float = 0.01,
     replant: bool = False,
     show_tensors: bool = False,
@@ -231,7 +231,7 @@ def finetune(
     seed: int | None = None,
     soup: int | None = None,
     changes: Sequence[str] = (),
-    options: ReadOptions | None = None,
+    options: Reading | None = None,
     new_head: bool = False,
     show_tensors: bool = False,
     overwrite: bool = False,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from greffe.api import Run
-from greffe.data.text import ReadOptions
+from greffe.config.options import Reading
 from greffe.pipelines import ensemble as ensemble_pipeline
 from greffe.pipelines import linear as linear_pipeline
 from greffe.pipelines.labelled import Examples
@@ -25,7 +25,7 @@ def linear(
     aux_data: Sequence[Examples] = (),
     tfidf: bool = True,
     seed: int = 0,
-    options: ReadOptions | None = None,
+    options: Reading | None = None,
     overwrite: bool = False,
 ) -> Run:
     """TF-IDF, a base's features and what teachers, runs that label texts, say: one linear model.

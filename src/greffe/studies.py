@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from greffe.config.options import Reading
 from greffe.config.recipe import Recipe
-from greffe.data.text import ReadOptions
 from greffe.doctor.examine import examine
 from greffe.doctor.finding import Finding, PartName
 from greffe.errors import InputError, RunError
@@ -69,7 +69,7 @@ def compare(
     budget: str | None = None,
     changes: Sequence[str] = (),
     corpus: Sequence[str | Path] = (),
-    options: ReadOptions | None = None,
+    options: Reading | None = None,
     language: Language = "en",
     keep_runs: bool = False,
     overwrite: bool = False,
@@ -143,10 +143,10 @@ def doctor(
     test: Examples | None = None,
     corpus: Sequence[str | Path] = (),
     run: str | Path | RunDirectory | None = None,
-    options: ReadOptions | None = None,
+    options: Reading | None = None,
 ) -> list[Finding]:
     """What is wrong with labelled data, before a model learns from it; the serious first."""
-    reading = options or ReadOptions()
+    reading = options or Reading()
     given: dict[PartName, Examples | None] = {"train": data, "valid": valid, "test": test}
     opened = None if run is None else open_base(run)
     return examine(

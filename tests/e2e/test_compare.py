@@ -14,9 +14,9 @@ import time
 import pytest
 
 import greffe
+from greffe.config.options import Reading
 from greffe.config.recipe_files import load_recipe
 from greffe.data.tables import read_examples
-from greffe.data.text import ReadOptions
 from greffe.errors import MismatchError
 from greffe.progress import quiet
 from greffe.samples.toy import toy_reviews
@@ -219,7 +219,7 @@ def test_a_scratch_arm_that_reads_another_way_is_another_cell(world, test_part, 
             budget="2steps",
             changes=ONE_THREAD,
         )
-    examples = list(read_examples(test_part, ReadOptions()))
+    examples = list(read_examples(test_part, Reading()))
     parts = part_data(examples, None, None, seed=0)
     choices = cells.Choices(None, None, ())
     keys = set()

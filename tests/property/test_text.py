@@ -12,10 +12,11 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from greffe.config.options import Reading
 from greffe.data import files
 from greffe.data.files import read_lines
 from greffe.data.tables import Example, split_examples
-from greffe.data.text import ReadOptions, read_documents
+from greffe.data.text import read_documents
 from greffe.errors import DataError
 
 characters = st.sampled_from("ab \n\r\t\0\u2028\u0085é€🙂▁") | st.characters(codec="utf-8")
@@ -75,7 +76,7 @@ def test_documents_hold_every_visible_character(text: str, longest: int, kind: s
         path = Path(folder, "a.txt")
         path.write_bytes(text.encode() + b"\n" + b"x" * 1024)
         with patch("greffe.data.text.LONG_DOCUMENT", longest):
-            options = ReadOptions(documents=kind)  # type: ignore[arg-type]
+            options = Reading(documents=kind)  # type: ignore[arg-type]
             documents = list(read_documents(str(path), options))
     assert all(document.strip() for document in documents)
     assert all(len(document.encode()) <= longest for document in documents)

@@ -11,7 +11,7 @@ import typer
 from greffe.cli import options as o
 
 if TYPE_CHECKING:
-    from greffe.data.text import ReadOptions
+    from greffe.config.options import Reading
     from greffe.studies import Study
 
 
@@ -110,7 +110,7 @@ def report(
     print(studies.report(paths, out, language=language.value))
 
 
-def _reading(encoding: str, text_column: str | None, label_column: str | None) -> ReadOptions:
+def _reading(encoding: str, text_column: str | None, label_column: str | None) -> Reading:
     return o.read_options(encoding=encoding, text_column=text_column, label_column=label_column)
 
 

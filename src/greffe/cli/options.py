@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from greffe.data.text import ReadOptions
+    from greffe.config.options import Reading
 
 
 class DocumentUnit(StrEnum):
@@ -133,11 +133,11 @@ def read_options(
     encoding: str = "utf-8",
     text_column: str | None = None,
     label_column: str | None = None,
-) -> ReadOptions:
+) -> Reading:
     """How files are read, from the flags."""
-    from greffe.data.text import ReadOptions
+    from greffe.config.options import Reading
 
-    return ReadOptions(
+    return Reading(
         documents=documents.value,
         encoding=encoding,
         text_column=text_column,

@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from greffe.config.options import Reading
 from greffe.data.corpus import Corpus, is_corpus, read_manifest
 from greffe.data.processes import work_in_order
 from greffe.data.shared_runs import Hits, RunIndex
-from greffe.data.text import ReadOptions, estimated_bytes, find_sources, read_documents
+from greffe.data.text import estimated_bytes, find_sources, read_documents
 from greffe.errors import RecipeError
 from greffe.machine import cores
 from greffe.progress import Progress, notice
@@ -68,7 +69,7 @@ class _Block:
 def corpus_overlap(
     texts: Sequence[str],
     sources: Sequence[str | Path],
-    options: ReadOptions,
+    options: Reading,
     *,
     size: int = RUN_WORDS,
     workers: int = 0,
@@ -121,7 +122,7 @@ def _amount(names: Sequence[str]) -> int | None:
     return None if raw is None else raw + prepared
 
 
-def _blocks(names: Sequence[str], options: ReadOptions) -> Iterator[_Block]:
+def _blocks(names: Sequence[str], options: Reading) -> Iterator[_Block]:
     block = _Block()
     for number, name in enumerate(names):
         for document in _decoded(name) if is_corpus(name) else read_documents(name, options):

@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from greffe.config.options import Reading
 from greffe.config.recipe import Spec
-from greffe.data.text import ReadOptions, read_documents, source_identity
+from greffe.data.text import read_documents, source_identity
 from greffe.errors import DataError
 from greffe.progress import Progress, notice, quiet
 from greffe.seeding import derive, rng
@@ -71,7 +72,7 @@ class Scan(Spec):
 
 
 def scan_documents(
-    sources: Sequence[str], options: ReadOptions, folder: Path, *, valid: float, seed: int
+    sources: Sequence[str], options: Reading, folder: Path, *, valid: float, seed: int
 ) -> Scan:
     """Read everything once; write the fate of each document to `folder`."""
     folder.mkdir(exist_ok=True)
@@ -96,7 +97,7 @@ def scan_documents(
 
 
 def _fill_buckets(
-    sources: Sequence[str], options: ReadOptions, folder: Path, seed: int
+    sources: Sequence[str], options: Reading, folder: Path, seed: int
 ) -> list[SourceCount]:
     sizes = [source_identity(source).get("size") for source in sources]
     whole = [size for size in sizes if isinstance(size, int)]
@@ -211,7 +212,7 @@ def _hold_out(folder: Path, fates: _Fates, wanted: int) -> int:
 
 
 def read_again(
-    sources: Sequence[str], options: ReadOptions, scan: Scan, folder: Path, start: int = 0
+    sources: Sequence[str], options: Reading, scan: Scan, folder: Path, start: int = 0
 ) -> Iterator[tuple[str, int]]:
     """Each document from number `start` on, with its fate; earlier sources are not opened."""
     with (folder / FATES_FILE).open("rb") as fates:
@@ -248,7 +249,7 @@ def _quietly(documents: Iterator[str]) -> Iterator[str]:
 
 
 def read_sample(
-    sources: Sequence[str], options: ReadOptions, scan: Scan, folder: Path, *, size: int, seed: int
+    sources: Sequence[str], options: Reading, scan: Scan, folder: Path, *, size: int, seed: int
 ) -> Iterator[str]:
     """Training documents of about `size` bytes in all, drawn evenly over the whole corpus."""
     share = size / scan.bytes

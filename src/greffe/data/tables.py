@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from greffe.config.options import Reading
 from greffe.data.columns import Table, find_label, find_text, label_of, text_of
 from greffe.data.files import STANDARD_INPUT, check_file, split_suffix, whole_lines
 from greffe.data.rows import PairTable
-from greffe.data.text import ReadOptions, open_table, table_texts
+from greffe.data.text import open_table, table_texts
 from greffe.errors import DataError
 from greffe.seeding import derive
 
@@ -30,7 +31,7 @@ class Example:
 # --- reading ------------------------------------------------------------------------------------
 
 
-def read_examples(source: str | Path, options: ReadOptions) -> Iterator[Example]:
+def read_examples(source: str | Path, options: Reading) -> Iterator[Example]:
     """Examples of a labelled table, or of a pair `x.review.spm` + `x.label` (either, or `x`)."""
     source = str(source)
     pair = PairTable.find(source, options.encoding)
@@ -51,7 +52,7 @@ def read_examples(source: str | Path, options: ReadOptions) -> Iterator[Example]
             yield Example(text_of(cells[0], table, number), label_of(cells[1], table, number))
 
 
-def read_texts(source: str | Path, options: ReadOptions) -> Iterator[str]:
+def read_texts(source: str | Path, options: Reading) -> Iterator[str]:
     """Every text in order, empty ones too: lines of a file or of standard input (`-`), or rows."""
     source = str(source)
     table: Table | None = None

@@ -9,11 +9,10 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
+from greffe.config.options import Reading
 from greffe.data.columnar import HUB_PREFIX, HubTable, ParquetTable
 from greffe.data.columns import Table, find_text, text_of
 from greffe.data.files import (
@@ -29,19 +28,8 @@ from greffe.data.rows import DelimitedTable, JsonTable, join_pieces
 from greffe.errors import DataError
 from greffe.progress import notice
 
-Documents = Literal["line", "paragraph", "file"]
 LONG_DOCUMENT = 1 << 20  # bytes: longer documents are cut into parts
 TYPICAL_COMPRESSION = 4  # text shrinks to about a quarter
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """How sources are read."""
-
-    documents: Documents = "line"
-    encoding: str = "utf-8"
-    text_column: str | None = None
-    label_column: str | None = None
 
 
 # --- which sources ------------------------------------------------------------------------------
@@ -145,7 +133,7 @@ def estimated_bytes(sources: Sequence[str]) -> int | None:
 # --- what they hold -----------------------------------------------------------------------------
 
 
-def open_table(source: str, options: ReadOptions) -> Table | None:
+def open_table(source: str, options: Reading) -> Table | None:
     """The table a source holds; None if it holds lines of text."""
     if source.startswith(HUB_PREFIX):
         return HubTable.open(source)
@@ -160,14 +148,14 @@ def open_table(source: str, options: ReadOptions) -> Table | None:
     return None
 
 
-def table_texts(table: Table, options: ReadOptions) -> Iterator[str]:
+def table_texts(table: Table, options: Reading) -> Iterator[str]:
     """The text of every row, empty ones too; a blank line is an empty text."""
     position = find_text(table, options.text_column)
     for number, cells in table.rows([position]):
         yield "" if cells is None else text_of(cells[0], table, number)
 
 
-def read_documents(source: str, options: ReadOptions) -> Iterator[str]:
+def read_documents(source: str, options: Reading) -> Iterator[str]:
     """Documents of one source, none empty; one longer than LONG_DOCUMENT bytes comes in parts."""
     table = open_table(source, options)
     if table is not None:
@@ -216,7 +204,7 @@ def _cut_texts(texts: Iterator[str]) -> Iterator[tuple[str, bool]]:
         yield text, True
 
 
-def _grouped(lines: Iterator[Line], options: ReadOptions) -> Iterator[tuple[str, bool]]:
+def _grouped(lines: Iterator[Line], options: Reading) -> Iterator[tuple[str, bool]]:
     """Paragraphs, which end at blank lines, or the whole file; cut at line ends where possible."""
     held: list[str] = []
     size = 0

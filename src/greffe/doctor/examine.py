@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from greffe.config.options import Reading
 from greffe.data.tables import Example
-from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
 from greffe.doctor.finding import Finding, PartName
 from greffe.doctor.label_checks import (
@@ -37,7 +37,7 @@ def examine(
     tokenizer: Tokenizer | None = None,
     context: int | None = None,
     corpus: Sequence[str | Path] = (),
-    options: ReadOptions | None = None,
+    options: Reading | None = None,
 ) -> list[Finding]:
     """What is wrong with the data, the serious first; an empty list if nothing is.
 
@@ -57,5 +57,5 @@ def examine(
         if tokenizer is not None:
             findings += check_letters(examples, name, tokenizer)
     if corpus:
-        findings += check_overlap(given[last], last, corpus, options or ReadOptions())
+        findings += check_overlap(given[last], last, corpus, options or Reading())
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))

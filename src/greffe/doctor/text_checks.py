@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
+from greffe.config.options import Reading
 from greffe.data.duplicates import Duplicates, find_duplicates
 from greffe.data.overlap import RUN_WORDS, corpus_overlap
 from greffe.data.pieces import change_letters
 from greffe.data.scripts import known_characters, unknown_letters
 from greffe.data.tables import Example
-from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
 from greffe.data.words import excerpt, normalise
 from greffe.doctor.finding import Finding, PartName
@@ -208,7 +208,7 @@ def check_overlap(
     examples: Sequence[Example],
     where: PartName,
     corpus: Sequence[str | Path],
-    options: ReadOptions,
+    options: Reading,
 ) -> Iterator[Finding]:
     """Texts that the pretraining corpus holds in part."""
     overlap = corpus_overlap([example.text for example in examples], corpus, options)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from greffe.config.options import Reading
 from greffe.config.recipe import Recipe, Spec
 from greffe.config.recipe_files import load_recipe
 from greffe.data.tables import read_examples
-from greffe.data.text import ReadOptions
 from greffe.errors import DataError
 from greffe.lab.lab_document import LabData
 from greffe.lab.tasks import TaskSize
@@ -113,7 +113,7 @@ def file_inputs(
     text = Path(corpus) if corpus is not None else folder / "reviews.txt"
     if corpus is None:
         notice("no --corpus given: the bases read the training reviews' own text, which is little")
-        reviews = (example.text for example in read_examples(lab_data / TRAIN, ReadOptions()))
+        reviews = (example.text for example in read_examples(lab_data / TRAIN, Reading()))
         _write_lines(text, lambda: (" ".join(review.split()) for review in reviews), overwrite)
     return Inputs(
         recipe=load_recipe("lab"),

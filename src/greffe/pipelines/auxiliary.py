@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 
 from greffe.baselines.auxiliary_fit import AuxiliaryData
+from greffe.config.options import Reading
 from greffe.data.tables import Example
-from greffe.data.text import ReadOptions
 from greffe.data.words import normalise
 from greffe.errors import DataError
 from greffe.pipelines.labelled import Examples, data_hash, load_examples
@@ -37,7 +37,7 @@ class AuxiliaryTables:
 
 
 def open_auxiliary(
-    tables: Sequence[Examples], labels: list[str], options: ReadOptions, known: Iterable[Example]
+    tables: Sequence[Examples], labels: list[str], options: Reading, known: Iterable[Example]
 ) -> AuxiliaryTables:
     """All tables, without copies of texts that are known: trained on, or tested on."""
     texts = {normalise(example.text) for example in known} if tables else set()

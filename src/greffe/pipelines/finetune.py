@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from greffe.config.options import Reading
 from greffe.config.recipe import Classification, ClassificationHead, HeadSpec, Recipe
 from greffe.data.batches import Batch
 from greffe.data.sampler import ExampleSampler
 from greffe.data.tables import Example
-from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import RecipeError
 from greffe.evaluation.metrics import evaluate_probabilities, label_indices
@@ -60,7 +60,7 @@ def finetune(
     seed: int | None = None,
     soup: int | None = None,
     changes: Sequence[str] = (),
-    options: ReadOptions | None = None,
+    options: Reading | None = None,
     drawn_from: Mapping[str, str] | None = None,
     afterwards: Recipe | None = None,
     new_head: bool = False,
@@ -89,7 +89,7 @@ def finetune(
         check_same_architecture(parent.recipe().model, chosen.model, parent.name)
     world = World.join()
     threads = set_up_compute(chosen.train.threads)
-    train_part, valid_part = load_parts(data, valid, options or ReadOptions(), chosen.seed)
+    train_part, valid_part = load_parts(data, valid, options or Reading(), chosen.seed)
     labels = check_labels(train_part, valid_part)
     targets = label_indices(labels, [example.label for example in train_part])
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
+from greffe.config.options import Reading
 from greffe.config.recipe import (
     Classification,
     Direction,
@@ -18,7 +19,6 @@ from greffe.config.recipe import (
 from greffe.config.recipe_files import load_recipe
 from greffe.data.pieces import LOWERCASE
 from greffe.data.tables import Example
-from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.errors import RecipeError
 from greffe.objectives.masked import Masker
@@ -35,7 +35,7 @@ class FinetuneOptions(TypedDict):
     seed: int | None
     soup: int | None
     changes: Sequence[str]
-    options: ReadOptions | None
+    options: Reading | None
     show_tensors: bool
 
 

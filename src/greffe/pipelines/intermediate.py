@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from greffe.config.options import Reading
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.data.tables import Example, split_examples
-from greffe.data.text import ReadOptions
 from greffe.errors import DataError, MismatchError, RecipeError
 from greffe.model.weights import check_same_architecture
 from greffe.pipelines.auxiliary import AuxiliaryTables, open_auxiliary
@@ -74,7 +74,7 @@ def finetune_intermediate(
     seed: int | None = None,
     soup: int | None = None,
     changes: Sequence[str] = (),
-    options: ReadOptions | None = None,
+    options: Reading | None = None,
     new_head: bool = False,
     show_tensors: bool = False,
     overwrite: bool = False,
@@ -95,7 +95,7 @@ def finetune_intermediate(
     target = finetune_recipe(model_of, recipe or TARGET, budget, seed, changes, soup=soup)
     if parent is not None:
         check_same_architecture(parent.recipe().model, target.model, parent.name)
-    reading = options or ReadOptions()
+    reading = options or Reading()
     train_part, valid_part = load_parts(data, valid, reading, target.seed)
     labels = check_labels(train_part, valid_part)
     others = open_auxiliary(aux_data, labels, reading, [*train_part, *valid_part])

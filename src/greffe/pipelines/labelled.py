@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from greffe.config.options import Reading
 from greffe.config.recipe import LongTexts
 from greffe.data.tables import Example, label_order, read_examples, split_examples
-from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import DataError
 from greffe.evaluation.metrics import label_indices
@@ -26,7 +26,7 @@ FEW_CLASSES = 10
 
 
 def load_parts(
-    data: Examples, valid: Examples | None, options: ReadOptions, seed: int
+    data: Examples, valid: Examples | None, options: Reading, seed: int
 ) -> tuple[list[Example], list[Example]]:
     """Training and validation examples; without a validation file a part is held out."""
     examples = load_examples(data, options)
@@ -45,7 +45,7 @@ def load_parts(
     return train_part, valid_part
 
 
-def load_examples(data: Examples, options: ReadOptions) -> list[Example]:
+def load_examples(data: Examples, options: Reading) -> list[Example]:
     """All examples of a table, or of a sequence given from Python."""
     if isinstance(data, str | Path):
         examples = list(read_examples(data, options))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from greffe.baselines.linear_classifier import fit_linear
 from greffe.baselines.linear_runs import open_feature_run, require_labels, write_linear_run
+from greffe.config.options import Reading
 from greffe.data.tables import label_order
-from greffe.data.text import ReadOptions
 from greffe.output_folder import OutputFolder
 from greffe.pipelines.auxiliary import open_auxiliary
 from greffe.pipelines.labelled import Examples, check_classes, data_hash, load_examples
@@ -28,7 +28,7 @@ def linear(
     aux_data: Sequence[Examples] = (),
     tfidf: bool = True,
     seed: int = 0,
-    options: ReadOptions | None = None,
+    options: Reading | None = None,
     overwrite: bool = False,
 ) -> RunDirectory:
     """Fit one linear model; its penalty is chosen by cross-validation inside the texts.
@@ -36,7 +36,7 @@ def linear(
     `also` are labelled texts of others, learnt from beside one's own.
     """
     threads = set_up_compute()
-    options = options or ReadOptions()
+    options = options or Reading()
     for feature_run in feature_runs:
         require_labels(feature_run)
     examples = load_examples(data, options)

@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from greffe.config.options import Reading
 from greffe.config.recipe import TokenizerSpec
 from greffe.data.corpus import (
     CORPUS_FILE,
@@ -31,7 +32,7 @@ from greffe.data.encoding import CHUNK_BYTES, Written, cut_chunks, write_shards
 from greffe.data.pieces import LOWERCASE, Step, canonical
 from greffe.data.scan import FATES_FILE, Scan, read_again, read_sample, scan_documents
 from greffe.data.shards import check_shard
-from greffe.data.text import ReadOptions, find_sources, source_identity
+from greffe.data.text import find_sources, source_identity
 from greffe.data.tokenizer import Tokenizer, import_sentencepiece, train_tokenizer
 from greffe.errors import (
     CorruptError,
@@ -62,7 +63,7 @@ def prepare(
     lowercase: bool = False,
     like: Tokenizer | None = None,
     valid: float = 0.01,
-    options: ReadOptions | None = None,
+    options: Reading | None = None,
     workers: int = 0,
     seed: int = 0,
     overwrite: bool = False,
@@ -76,7 +77,7 @@ def prepare(
     another does (`like`). `valid` is the share of documents held out. `workers=0` uses all cores.
     """
     _check_numbers(valid, workers)
-    options = options or ReadOptions()
+    options = options or Reading()
     sources = find_sources([inputs] if isinstance(inputs, str | Path) else inputs)
     given = find_tokenizer(tokenizer, dictionary)
     if given is not None and lowercase:
@@ -179,7 +180,7 @@ class _Preparation:
         self,
         folder: OutputFolder,
         sources: Sequence[str],
-        options: ReadOptions,
+        options: Reading,
         request: CorpusRequest,
     ) -> None:
         self.path = folder.path

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from greffe.config.options import Reading
 from greffe.config.recipe import Recipe
 from greffe.data.corpus import Corpus
 from greffe.data.sampler import RowSampler
-from greffe.data.text import ReadOptions
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import RecipeError
 from greffe.model.model import build_model
@@ -62,7 +62,7 @@ def pretrain(
     tokenizer: str | Path | Tokenizer | None = None,
     dictionary: Path | None = None,
     lowercase: bool = False,
-    options: ReadOptions | None = None,
+    options: Reading | None = None,
     valid: float = HELD_OUT,
     vocabulary_transfer: bool = False,
     show_tensors: bool = False,
@@ -109,7 +109,7 @@ def pretrain(
             lowercase=lowercase,
             like=None if keeps or tokenizer else known,
             recipe=chosen,
-            options=options or ReadOptions(),
+            options=options or Reading(),
             valid=valid,
             world=world,
         )
@@ -209,7 +209,7 @@ def _check_flags(
     parent: RunDirectory | None,
     vocabulary_transfer: bool,
     words: Mapping[str, bool],
-    options: ReadOptions | None,
+    options: Reading | None,
     valid: float,
     changes: Sequence[str],
 ) -> None:
@@ -218,7 +218,7 @@ def _check_flags(
     `words` are those of the vocabulary, and whether they are given.
     """
     reading = {
-        "--documents, --encoding or --text-column": options not in (None, ReadOptions()),
+        "--documents, --encoding or --text-column": options not in (None, Reading()),
         "--valid": valid != HELD_OUT,
     }
     if vocabulary_transfer and parent is None:
@@ -271,7 +271,7 @@ def _open_corpus(
     lowercase: bool,
     like: Tokenizer | None,
     recipe: Recipe,
-    options: ReadOptions,
+    options: Reading,
     valid: float,
     world: World,
 ) -> Corpus:

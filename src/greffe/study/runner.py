@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from greffe.config.options import Reading
 from greffe.config.recipe import Recipe
-from greffe.data.text import ReadOptions
 from greffe.doctor.examine import examine
 from greffe.doctor.finding import Finding
 from greffe.doctor.label_checks import one_class
@@ -60,13 +60,13 @@ def compare(
     budget: str | None = None,
     changes: Sequence[str] = (),
     corpus: Sequence[str | Path] = (),
-    options: ReadOptions | None = None,
+    options: Reading | None = None,
     keep_runs: bool = False,
     overwrite: bool = False,
 ) -> StudyDirectory:
     """Run the whole study into `out`, or what is left of it; its document says what was found."""
     _check_alone()
-    reading = options or ReadOptions()
+    reading = options or Reading()
     plan = partial(plan_arms, base, arms or {}, frozen=frozen, feature_runs=feature_runs)
     numbers = _seed_numbers(seeds)
     choices = Choices(recipe, budget, tuple(changes))

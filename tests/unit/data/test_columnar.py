@@ -10,8 +10,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from greffe.config.options import Reading
 from greffe.data.tables import Example, read_examples, read_texts
-from greffe.data.text import ReadOptions, read_documents
+from greffe.data.text import read_documents
 from greffe.errors import DataError, MissingExtraError
 
 REVIEWS = ["Un livre magnifique.", "Déçu, à éviter !"]
@@ -24,15 +25,15 @@ def written(path: Path, data: str | bytes) -> str:
 
 
 def documents(source: str, **options: object) -> list[str]:
-    return list(read_documents(source, ReadOptions(**options)))  # type: ignore[arg-type]
+    return list(read_documents(source, Reading(**options)))  # type: ignore[arg-type]
 
 
 def examples(source: str | Path, **options: str) -> list[Example]:
-    return list(read_examples(source, ReadOptions(**options)))  # type: ignore[arg-type]
+    return list(read_examples(source, Reading(**options)))  # type: ignore[arg-type]
 
 
 def texts(source: str | Path, **options: str) -> list[str]:
-    return list(read_texts(source, ReadOptions(**options)))  # type: ignore[arg-type]
+    return list(read_texts(source, Reading(**options)))  # type: ignore[arg-type]
 
 
 # --- parquet -----------------------------------------------------------------------------------

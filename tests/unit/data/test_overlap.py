@@ -8,16 +8,16 @@ import sys
 
 import pytest
 
+from greffe.config.options import Reading
 from greffe.config.recipe import TokenizerSpec
 from greffe.data import overlap
 from greffe.data.overlap import corpus_overlap
-from greffe.data.text import ReadOptions
 from greffe.errors import DataError, RecipeError
 from greffe.pipelines.prepare import prepare
 from greffe.progress import quiet
 from greffe.seeding import rng
 
-LINE = ReadOptions()
+LINE = Reading()
 
 
 def sentence(number, words=30):
@@ -62,7 +62,7 @@ def test_a_run_of_twelve_words_is_none_and_documents_end_at_their_borders(tmp_pa
     twelve = write(tmp_path / "a.txt", [" ".join(words[:12]), " ".join(words[12:24])])
     assert corpus_overlap([" ".join(words)], [twelve], LINE).texts == []
     assert corpus_overlap([" ".join(words)], [twelve], LINE, size=12).covered == [24]
-    whole = ReadOptions(documents="file")
+    whole = Reading(documents="file")
     assert corpus_overlap([" ".join(words)], [twelve], whole).covered == [24]
 
 
@@ -115,10 +115,10 @@ def test_does_without_torch():
 MEASURE = """
 import resource, sys
 from greffe.data.overlap import corpus_overlap
-from greffe.data.text import ReadOptions
+from greffe.config.options import Reading
 texts = open(sys.argv[1], encoding="utf-8").read().splitlines()
 for corpus in sys.argv[2:]:
-    found = corpus_overlap(texts, [corpus], ReadOptions(), workers=1)
+    found = corpus_overlap(texts, [corpus], Reading(), workers=1)
     print(len(found.texts), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

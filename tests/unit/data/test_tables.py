@@ -13,8 +13,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from greffe.config.options import Reading
 from greffe.data.tables import Example, label_order, read_examples, read_texts, split_examples
-from greffe.data.text import ReadOptions
 from greffe.errors import DataError
 
 PAIRS = [Example("bon", "1"), Example("", "0"), Example("très, très bon", "1")]
@@ -26,11 +26,11 @@ def written(path: Path, data: str | bytes) -> Path:
 
 
 def examples(source: str | Path, **options: str) -> list[Example]:
-    return list(read_examples(source, ReadOptions(**options)))  # type: ignore[arg-type]
+    return list(read_examples(source, Reading(**options)))  # type: ignore[arg-type]
 
 
 def texts(source: str | Path, **options: str) -> list[str]:
-    return list(read_texts(source, ReadOptions(**options)))  # type: ignore[arg-type]
+    return list(read_texts(source, Reading(**options)))  # type: ignore[arg-type]
 
 
 # --- examples -----------------------------------------------------------------------------------

@@ -16,10 +16,9 @@ import pyarrow.parquet
 import pytest
 import zstandard
 
+from greffe.config.options import Documents, Reading
 from greffe.data.text import (
     LONG_DOCUMENT,
-    Documents,
-    ReadOptions,
     find_sources,
     read_documents,
     source_identity,
@@ -42,7 +41,7 @@ def written(path: Path, data: str | bytes) -> str:
 
 
 def documents(source: str, **options: object) -> list[str]:
-    return list(read_documents(source, ReadOptions(**options)))  # type: ignore[arg-type]
+    return list(read_documents(source, Reading(**options)))  # type: ignore[arg-type]
 
 
 # --- sources ------------------------------------------------------------------------------------
@@ -216,7 +215,7 @@ def test_memory_stays_bounded_on_one_huge_line(
     del data
     tracemalloc.start()
     try:
-        total = sum(len(part) for part in read_documents(source, ReadOptions(documents=kind)))
+        total = sum(len(part) for part in read_documents(source, Reading(documents=kind)))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

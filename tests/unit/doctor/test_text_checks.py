@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from greffe.config.options import Reading
 from greffe.data.tables import Example
-from greffe.data.text import ReadOptions
 from greffe.doctor.text_checks import (
     check_copies,
     check_length,
@@ -119,10 +119,10 @@ def test_overlap_with_the_corpus(tmp_path):
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("\n".join(e.text for e in different(1000, 50)), "utf-8")
     with quiet():
-        assert list(check_overlap(texts, "test", [corpus], ReadOptions())) == []
+        assert list(check_overlap(texts, "test", [corpus], Reading())) == []
         for leaked, severity in ((2, "warning"), (3, "serious")):
             corpus.write_text("\n".join(f"x {e.text} y" for e in texts[:leaked]), "utf-8")
-            (found,) = check_overlap(texts, "test", [corpus], ReadOptions())
+            (found,) = check_overlap(texts, "test", [corpus], Reading())
             assert (found.kind, found.severity) == ("corpus_overlap", severity)
             assert (found.count, found.total, found.where) == (leaked, 200, "test")
             assert found.detail == {"run": 13, "covered": 1.0, "source": "corpus.txt"}

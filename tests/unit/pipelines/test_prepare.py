@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from greffe.config.options import Reading
 from greffe.config.recipe import TokenizerSpec
 from greffe.data import encoding, scan
 from greffe.data import shard_writer as writing
 from greffe.data.corpus import Corpus
 from greffe.data.pieces import Step
-from greffe.data.text import ReadOptions, read_documents
+from greffe.data.text import read_documents
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.errors import (
     CorruptError,
@@ -178,7 +179,7 @@ def test_compressed_and_plain_sources_together(tmp_path: Path) -> None:
 
 def test_paragraphs(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n\nthree\n\n\nfour\n")
-    options = ReadOptions(documents="paragraph")
+    options = Reading(documents="paragraph")
     corpus = prepare(tmp_path / "a.txt", tmp_path / "o", recipe_tokenizer=SMALL, options=options)
     found = texts(corpus, "train") + texts(corpus, "valid")
     assert sorted(found) == ["four", "one\ntwo", "three"]
@@ -406,7 +407,7 @@ def test_finished_sources_are_not_opened_again(
             prepare([a, b], tmp_path / "out", recipe_tokenizer=SMALL, workers=1)
     opened: list[str] = []
 
-    def spy(source: str, options: ReadOptions) -> Iterator[str]:
+    def spy(source: str, options: Reading) -> Iterator[str]:
         opened.append(Path(source).name)
         return read_documents(source, options)
 
@@ -615,7 +616,7 @@ def test_mistake_in_the_input_leaves_no_folder_behind(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="UTF-8"):
         prepare(tmp_path / "a.txt", tmp_path / "out", recipe_tokenizer=SMALL)
     assert not (tmp_path / "out").exists()
-    options = ReadOptions(encoding="latin-1")
+    options = Reading(encoding="latin-1")
     corpus = prepare(tmp_path / "a.txt", tmp_path / "out", recipe_tokenizer=SMALL, options=options)
     assert texts(corpus, "train") == ["déjà"]
 

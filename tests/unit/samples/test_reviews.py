@@ -10,9 +10,10 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from greffe.config.options import Reading
 from greffe.data.duplicates import duplicate_groups
 from greffe.data.tables import Example, read_examples
-from greffe.data.text import ReadOptions, read_documents
+from greffe.data.text import read_documents
 from greffe.data.words import plain_words
 from greffe.samples.reviews import Part, reviews, reviews_folder, unlabelled
 
@@ -54,10 +55,10 @@ def test_there_are_300_without_a_label() -> None:
 
 def test_greffe_reads_the_files_as_they_are_read_here() -> None:
     for part in PARTS:
-        found = list(read_examples(reviews_folder() / f"{part}.tsv", ReadOptions()))
+        found = list(read_examples(reviews_folder() / f"{part}.tsv", Reading()))
         assert found == [Example(text, label) for label, text in reviews(part)]
     source = str(reviews_folder() / "unlabelled.txt")
-    assert list(read_documents(source, ReadOptions())) == unlabelled()
+    assert list(read_documents(source, Reading())) == unlabelled()
 
 
 def test_every_text_is_one_clean_line(texts: list[str]) -> None:

@@ -1,0 +1,119 @@
+"""Options that travel together, from the command line through the API to the pipelines.
+
+The sentence under each field is the help text of its flag. Knows nothing of typer, torch or files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from greffe.config.option_groups import Flag, OptionGroup
+
+if TYPE_CHECKING:
+    from greffe.config.recipe import Recipe
+    from greffe.data.tokenizer import Tokenizer
+    from greffe.pipelines.labelled import Examples
+    from greffe.run import RunDirectory
+
+Documents = Literal["line", "paragraph", "file"]
+TokenizerKind = Literal["bpe", "unigram"]
+STUDY_SEEDS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(OptionGroup):
+    """How files are read."""
+
+    documents: Documents = "line"
+    """What counts as one document in a .txt file."""
+    encoding: str = "utf-8"
+    """Encoding of text files."""
+    text_column: str | None = None
+    """Column that holds the text."""
+    label_column: str | None = None
+    """Column that holds the label."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output(OptionGroup):
+    """Where results are written."""
+
+    out: str | Path
+    """Folder to write to."""
+    overwrite: bool = False
+    """Replace the results that the folder already holds."""
+    resume: bool = False
+    """Continue where an interrupted command stopped."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables(OptionGroup):
+    """Tables of labelled texts."""
+
+    data: Examples
+    """Labelled texts: .tsv, .csv, .jsonl or .parquet."""
+    valid: Examples | None = None
+    """Labelled texts for choosing the best epoch; by default a part of the data is held out."""
+    test: Examples | None = None
+    """Labelled texts that nothing is chosen on; by default a part of the data is held out."""
+    aux_data: Sequence[Examples] = ()
+    """Auxiliary data: similar texts with the same labels, used for training too. Repeatable."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerOptions(OptionGroup):
+    """Which tokenizer is used, or how a new one is trained."""
+
+    vocab: Annotated[int | None, Flag(minimum=1)] = None
+    """Vocabulary size of a newly trained tokenizer."""
+    tokenizer_kind: Annotated[TokenizerKind, Flag("--kind")] = "bpe"
+    """Algorithm that trains a new tokenizer."""
+    new_vocab: Annotated[int | None, Flag(minimum=1)] = None
+    """With --from: transfer the weights to a new vocabulary of this size, made for this text."""
+    tokenizer: str | Path | Tokenizer | None = None
+    """Tokenizer to use: a run, a corpus, greffe-fr, a tokenizer.json or a SentencePiece .model."""
+    dictionary: str | Path | None = None
+    """The fairseq dict.txt that belongs to a SentencePiece .model."""
+    lowercase: bool = False
+    """Train a tokenizer that lowercases all text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(OptionGroup):
+    """What is trained, for how long, and from which random seed."""
+
+    recipe: str | Path | Recipe | None = None
+    """Recipe: tiny, small, lab; for fine-tuning also intermediate, target; or a TOML file."""
+    objective: str | None = None
+    """What is learned, such as masked, causal, hybrid or next_sentence; default: the recipe's."""
+    budget: str | None = None
+    """How long to train: 20m, 1h30m, 2000steps, 3epochs, 50Mtokens."""
+    seed: Annotated[int | None, Flag(minimum=0)] = None
+    """Random seed of the weights, the order of texts and the masking."""
+    soup: Annotated[int | None, Flag(minimum=1)] = None
+    """Number of fine-tunings whose weights are averaged; default: the recipe's, 1 with a budget."""
+    changes: Annotated[Sequence[str], Flag("--set")] = ()
+    """Change any value of the recipe, as in --set train.lr=3e-4. Repeatable."""
+    show_tensors: bool = False
+    """List what happens to each of the parent's tensors."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(OptionGroup):
+    """What a study compares."""
+
+    arms: Mapping[str, str | Path | RunDirectory] | None = None
+    """One more base to compare, as name=RUN. Repeatable."""
+    feature_runs: Annotated[Sequence[str | Path | RunDirectory], Flag("--features-from")] = ()
+    """A run that labels texts; its class scores become features of one more arm. Repeatable."""
+    frozen: bool = False
+    """Add an arm with the base frozen: a linear probe."""
+    seeds: int | Sequence[int] = STUDY_SEEDS
+    """Number of trainings per arm."""
+    labels: Sequence[int] = ()
+    """Also train on fewer labels, as in 50,100,200,all."""
+    keep_runs: bool = False
+    """Keep the weights of every training."""
