@@ -130,7 +130,7 @@ def learn_tokenizer(work: Path, spec: TokenizerSpec) -> Tokenizer:
             for text in islice(read_documents(source, Reading()), 0, None, TOKENIZER_SHARE)
         )
         # The step comes after the training, as it did for the base that ships.
-        train_tokenizer(texts, spec).after([APOSTROPHE]).save(path)
+        train_tokenizer(texts, spec).with_character_steps([APOSTROPHE]).save(path)
     return Tokenizer.load(path)
 
 

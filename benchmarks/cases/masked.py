@@ -95,9 +95,9 @@ def as_examples(batch: Batch) -> list[dict[str, Any]]:
     """The rows of a prepared batch with BERT's labels: what was hidden, and -100 elsewhere."""
     import torch
 
-    assert batch.places is not None and batch.targets is not None
+    assert batch.indices is not None and batch.targets is not None
     labels = torch.full_like(batch.ids, IGNORED)
-    labels.view(-1)[batch.places] = batch.targets
+    labels.view(-1)[batch.indices] = batch.targets
     return [{"input_ids": ids, "labels": row} for ids, row in zip(batch.ids, labels, strict=True)]
 
 

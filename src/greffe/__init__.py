@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from greffe.machine import wait_briefly
+from greffe.machine import limit_openmp_spinning
 
 if TYPE_CHECKING:
     from greffe.api import Run, finetune, load, prepare, pretrain
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-wait_briefly()
+limit_openmp_spinning()
 
 __all__ = [
     "Corpus",

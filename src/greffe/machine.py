@@ -38,7 +38,7 @@ def keep_freed_memory() -> bool:
     return all(settled)
 
 
-def wait_briefly() -> None:
+def limit_openmp_spinning() -> None:
     """Ask OpenMP to spin only a moment where threads wait for each other; before torch is loaded.
 
     As it comes, it spins for a millisecond. Beside another busy process the thread that is waited
@@ -47,7 +47,7 @@ def wait_briefly() -> None:
     os.environ.setdefault("GOMP_SPINCOUNT", _MOMENT)
 
 
-def give_back_memory() -> None:
+def release_memory() -> None:
     """Return what earlier work freed to the system; without effect where it cannot be asked."""
     gc.collect()
     if sys.platform.startswith("linux"):
@@ -66,12 +66,12 @@ class Memory:
 
 
 @contextmanager
-def measured_memory() -> Iterator[Memory]:
+def measure_peak_memory() -> Iterator[Memory]:
     """The peak inside the block, known after it: Linux counts it, and can be told to start anew.
 
     What was freed before the block is given back first, so that it does not count.
     """
-    give_back_memory()
+    release_memory()
     memory = Memory()
     counter, status = Path("/proc/self/clear_refs"), Path("/proc/self/status")
     try:

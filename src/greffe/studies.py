@@ -23,7 +23,7 @@ from greffe.study import runner as compare_stage
 from greffe.study.document import StudyDocument
 from greffe.study.folder import STUDY_FILE, StudyDirectory
 from greffe.study.run_documents import run_document
-from greffe.training.checkpoint import load_reading_tokenizer
+from greffe.training.checkpoint import load_classification_tokenizer
 
 Runs = Mapping[str, str | Path | RunDirectory]
 
@@ -151,7 +151,7 @@ def doctor(
     opened = None if run is None else open_base(run)
     return examine(
         {name: load_examples(part, reading) for name, part in given.items() if part is not None},
-        tokenizer=None if opened is None else load_reading_tokenizer(opened),
+        tokenizer=None if opened is None else load_classification_tokenizer(opened),
         context=None if opened is None else opened.recipe().model.context,
         corpus=corpus,
         options=reading,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greffe.data.duplicates import find_duplicates
-from greffe.data.words import normalise
+from greffe.data.words import normalize
 
 _words = st.sampled_from(["le", "Le", "livre", "livres", "beau", "très", "!", "…", "fin", "", "👍"])
 _texts = st.lists(st.lists(_words, max_size=14).map(" ".join) | st.text(max_size=12), max_size=12)
@@ -38,7 +38,7 @@ def test_equal_texts_are_in_one_group_and_numbers_count_by_first_appearance(text
     for numbers in (found.exact, found.groups):
         firsts = list(dict.fromkeys(numbers))
         assert firsts == list(range(len(firsts)))
-    plain = [normalise(text) for text in texts]
+    plain = [normalize(text) for text in texts]
     for first in range(len(texts)):
         for second in range(len(texts)):
             assert (found.exact[first] == found.exact[second]) == (plain[first] == plain[second])
@@ -49,4 +49,4 @@ def test_equal_texts_are_in_one_group_and_numbers_count_by_first_appearance(text
 @given(st.text(max_size=30))
 @settings(max_examples=300, deadline=None)
 def test_normalising_twice_changes_nothing(text):
-    assert normalise(normalise(text)) == normalise(text)
+    assert normalize(normalize(text)) == normalize(text)

@@ -105,7 +105,7 @@ def test_streamed_pieces_join_to_the_decoded_whole(
     pieces = stream_text(model, tiny_tokenizer, prompt, tokens=12, temperature=2.0, seed=seed)
     text = "".join(pieces)
     assert text == tiny_tokenizer.decode([*tiny_tokenizer.encode(prompt), *new])
-    assert text.startswith(tiny_tokenizer.normalise(prompt))
+    assert text.startswith(tiny_tokenizer.normalize(prompt))
 
 
 @given(

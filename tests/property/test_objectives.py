@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from greffe.config.recipe import Hybrid, Masked, NextSentence
 from greffe.data.shard_writer import ShardWriter
-from greffe.data.shards import PackedRows, TokenPart
+from greffe.data.shards import PackedRows, TokenSplit
 from greffe.data.tokenizer import Tokenizer
 from greffe.objectives.causal import CausalObjective
 from greffe.objectives.hybrid import HybridObjective
@@ -33,7 +33,7 @@ def pack(content: list[list[int]], length: int, tokenizer: Tokenizer) -> PackedR
     with tempfile.TemporaryDirectory() as folder:
         writer = ShardWriter(Path(folder), "train", "uint16")
         writer.add(flat, np.array([len(document) for document in wrapped]), len(flat))
-        part = TokenPart(Path(folder), [writer.close()], "uint16", tokenizer.pad)
+        part = TokenSplit(Path(folder), [writer.close()], "uint16", tokenizer.pad)
         return part.rows(np.arange(part.rows_total(length)), length)
 
 
@@ -92,8 +92,8 @@ def test_causal_covers_every_other_token_once(
 ) -> None:
     packed = pack(content, length, tiny_tokenizer)
     batch = CausalObjective(tiny_tokenizer, tied=True).prepare(batch_of(packed, 0))
-    assert batch.places is not None and batch.targets is not None
-    places = batch.places.numpy()
+    assert batch.indices is not None and batch.targets is not None
+    places = batch.indices.numpy()
     assert len(set(places.tolist())) == len(places)
     row, column = np.divmod(places, length)
     assert np.array_equal(batch.targets.numpy(), packed.ids[row, column + 1])
@@ -130,10 +130,10 @@ def test_pairs_fit_and_strangers_are_strangers(
     partners = PackedRows(**{name: values[order] for name, values in vars(packed).items()})
     objective = NextSentenceObjective(NextSentence(), tiny_tokenizer, tied=True)
     batch = objective.prepare(batch_of(packed, seed, partners))
-    assert batch.places is not None and batch.targets is not None and batch.follows is not None
+    assert batch.indices is not None and batch.targets is not None and batch.follows is not None
     assert batch.ids.shape[1] <= length
     flat = batch.ids.reshape(-1).clone()
-    flat[batch.places] = batch.targets
+    flat[batch.indices] = batch.targets
     for row, follows in zip(flat.view_as(batch.ids).tolist(), batch.follows, strict=True):
         real = [token for token in row if token != tiny_tokenizer.pad]
         middle = real.index(tiny_tokenizer.eos)

@@ -12,21 +12,23 @@ from hypothesis import strategies as st
 from greffe.data.encoding import CHUNK_BYTES, cut_chunks
 from greffe.data.scan import Fate
 from greffe.data.shard_writer import ShardWriter
-from greffe.data.shards import PackedRows, ShardInfo, TokenPart
+from greffe.data.shards import PackedRows, ShardInfo, TokenSplit
 
 PAD = 65_535
 documents = st.lists(st.integers(0, 50_000), min_size=2, max_size=30)
 shards = st.lists(st.lists(documents, min_size=1, max_size=8), max_size=5)
 
 
-def pack(folder: Path, content: list[list[list[int]]], length: int) -> tuple[TokenPart, PackedRows]:
+def pack(
+    folder: Path, content: list[list[list[int]]], length: int
+) -> tuple[TokenSplit, PackedRows]:
     infos: list[ShardInfo] = []
     for number, shard in enumerate(content):
         writer = ShardWriter(folder, f"train-{number:05}", "uint16")
         tokens = np.array([token for document in shard for token in document], "uint16")
         writer.add(tokens, np.array([len(document) for document in shard]), len(tokens))
         infos.append(writer.close())
-    part = TokenPart(folder, infos, "uint16", PAD)
+    part = TokenSplit(folder, infos, "uint16", PAD)
     return part, part.rows(np.arange(part.rows_total(length)), length)
 
 

@@ -58,9 +58,9 @@ ids = st.lists(st.integers(0, 400), max_size=40)
 def test_decoding_returns_the_normalised_text(kind: Kind, text: str) -> None:
     tok = tokenizer(kind)
     encoded = tok.encode(text)
-    normal = tok.normalise(text)
+    normal = tok.normalize(text)
     assert tok.decode(encoded) == normal
-    assert tok.normalise(normal) == normal
+    assert tok.normalize(normal) == normal
     assert all(id >= len(SPECIALS) for id in encoded)
     assert bool(encoded) == bool(text)
     assert tok.token_bytes[encoded].sum() == (len(normal.encode()) + 1 if text else 0)
@@ -79,9 +79,9 @@ def test_continuing_adds_exactly_the_text(kind: Kind, first: str, second: str) -
     tok = tokenizer(kind)
     both = tok.encode(first) + tok.encode(second, continues=True)
     assert tok.decode(both) == (
-        tok.normalise(first) + tok.normalise(second)
+        tok.normalize(first) + tok.normalize(second)
         if first
-        else tok.normalise(second).removeprefix(" ")
+        else tok.normalize(second).removeprefix(" ")
     )
 
 

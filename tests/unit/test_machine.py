@@ -12,7 +12,7 @@ import pytest
 
 import greffe
 from greffe import machine
-from greffe.machine import cores, keep_freed_memory, wait_briefly
+from greffe.machine import cores, keep_freed_memory, limit_openmp_spinning
 
 COUNT_FAULTS = """
 import resource
@@ -68,19 +68,19 @@ def test_kept_memory_is_not_fetched_again() -> None:
 
 def test_waiting_briefly_leaves_a_choice_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
-    wait_briefly()
+    limit_openmp_spinning()
     assert os.environ["GOMP_SPINCOUNT"].isdigit()
     monkeypatch.setenv("GOMP_SPINCOUNT", "7")
-    wait_briefly()
+    limit_openmp_spinning()
     assert os.environ["GOMP_SPINCOUNT"] == "7"
 
 
 def test_memory_is_measured_anew_in_each_block() -> None:
-    with machine.measured_memory() as large:
+    with machine.measure_peak_memory() as large:
         block = bytearray(64 << 20)
         block[:: 1 << 12] = b"x" * len(block[:: 1 << 12])
         del block
-    with machine.measured_memory() as small:
+    with machine.measure_peak_memory() as small:
         pass
     if not sys.platform.startswith("linux"):
         assert large.peak is None

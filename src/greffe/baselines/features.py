@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from greffe.data.tokenizer import Tokenizer
-from greffe.inference.batched import read_rows
+from greffe.inference.batched import forward_rows
 from greffe.inference.predict import BLOCK_TEXTS, split_windows
 from greffe.model.heads import pool
 from greffe.model.model import Model
 from greffe.progress import Progress
 from greffe.run import RunDirectory
-from greffe.training.checkpoint import load_model, load_reading_tokenizer
+from greffe.training.checkpoint import load_classification_tokenizer, load_model
 
 
 class Reader(Protocol):
@@ -52,7 +52,7 @@ def base_features(
         )
         return torch.cat(parts, dim=-1)
 
-    found = read_rows(model, rows, read, feature_count(model), pad=tokenizer.pad)
+    found = forward_rows(model, rows, read, feature_count(model), pad=tokenizer.pad)
     vectors = found.numpy()  # [windows of all texts, F]
     if len(rows) == len(documents):
         return vectors
@@ -82,7 +82,7 @@ class BaseReader:
         """The base of a run; reads as its classifiers would, and both ways if it learnt to."""
         manifest = run.manifest()
         reads_both_ways = "bidirectional" in manifest.directions
-        return cls(load_model(run), load_reading_tokenizer(run), causal=not reads_both_ways)
+        return cls(load_model(run), load_classification_tokenizer(run), causal=not reads_both_ways)
 
     @property
     def columns(self) -> int:

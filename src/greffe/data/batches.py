@@ -30,8 +30,8 @@ class Batch:
     positions: Tensor | None = None
     """[B, T] position inside the document; None: 0, 1, 2 …"""
     targets: Tensor | None = None
-    """What is to be predicted: [N] token ids at `places`, or [B] class numbers."""
-    places: Tensor | None = None
+    """What is to be predicted: [N] token ids at `indices`, or [B] class numbers."""
+    indices: Tensor | None = None
     """[N] flat positions in [B·T] that are predicted."""
     follows: Tensor | None = None
     """[B] 1 where the second half follows the first."""

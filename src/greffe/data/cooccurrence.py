@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from greffe.data.shards import Int64s, TokenPart
+from greffe.data.shards import Int64s, TokenSplit
 
 WINDOW = 5
 TOKENS = 40_000_000
@@ -49,7 +49,7 @@ def spread_chunks(tokens: int, most: int = TOKENS, size: int = CHUNK) -> list[Ch
 
 
 def rank_pieces(
-    part: TokenPart, chunks: Sequence[Chunk], vocab: int, specials: Sequence[int]
+    part: TokenSplit, chunks: Sequence[Chunk], vocab: int, specials: Sequence[int]
 ) -> Int64s:
     """Ids of the pieces that occur, the most frequent one first, without the special ones."""
     frequencies = np.zeros(vocab, np.int64)
@@ -82,7 +82,7 @@ class NeighbourCounts:
         self._ranks[pieces] = np.arange(self._rows)
         self._table = np.zeros(self._rows * self._columns, np.float32)
 
-    def add(self, part: TokenPart, chunk: Chunk) -> None:
+    def add(self, part: TokenSplit, chunk: Chunk) -> None:
         """Count the pairs that begin in a chunk; no pair is of two documents."""
         ids, documents = part.span(chunk.begin, min(chunk.end + self.window, part.tokens))
         ranks = self._ranks[ids]

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 from pydantic import ValidationError
 
 from greffe.config.recipe import Spec
-from greffe.data.shards import ShardInfo, TokenPart, check_shard, offsets_path, tokens_path
+from greffe.data.shards import ShardInfo, TokenSplit, check_shard, offsets_path, tokens_path
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
 from greffe.progress import Progress
@@ -117,8 +117,8 @@ class Corpus:
         self.path = path
         self.manifest = manifest
         self.tokenizer = tokenizer
-        self.train = TokenPart(path, manifest.train, manifest.dtype, tokenizer.pad)
-        self.valid = TokenPart(path, manifest.valid, manifest.dtype, tokenizer.pad)
+        self.train = TokenSplit(path, manifest.train, manifest.dtype, tokenizer.pad)
+        self.valid = TokenSplit(path, manifest.valid, manifest.dtype, tokenizer.pad)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from greffe.data.words import normalise
+from greffe.data.words import normalize
 
 # Two sets of a and b shingles with c in common: c / (a + b - c) ≥ 4/5 if 9 c ≥ 4 (a + b).
 _IN_COMMON, _IN_ALL = 9, 4
@@ -49,7 +49,7 @@ def duplicate_groups(texts: Sequence[str]) -> list[int]:
 def find_duplicates(texts: Sequence[str]) -> Duplicates:
     """Which texts are equal, and which are equal or near."""
     numbers: dict[str, int] = {}
-    exact = [numbers.setdefault(normalise(text), len(numbers)) for text in texts]
+    exact = [numbers.setdefault(normalize(text), len(numbers)) for text in texts]
     unique = list(numbers)
     words = [text.split() for text in unique]
     short = [place for place, parts in enumerate(words) if 0 < len(parts) < SHORT_TEXT]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greffe.data.processes import work_in_order
+from greffe.data.processes import map_in_order
 from greffe.data.scan import Fate
 from greffe.data.shard_writer import ShardWriter
 from greffe.data.shards import Int64s, ShardInfo, Tokens
@@ -109,7 +109,7 @@ def encode_chunks(
     chunks: Iterator[Chunk], tokenizer: Tokenizer, workers: int
 ) -> Generator[tuple[Chunk, tuple[Encoded, Encoded]]]:
     """Each chunk with its training and validation documents encoded, in order."""
-    return work_in_order(
+    return map_in_order(
         _encode_chunk,
         tokenizer,
         chunks,

@@ -16,20 +16,20 @@ import numpy.typing as npt
 
 from greffe.config.options import Reading
 from greffe.data.corpus import Corpus, is_corpus, read_manifest
-from greffe.data.processes import work_in_order
-from greffe.data.shared_runs import Hits, RunIndex
+from greffe.data.ngram_index import Hits, NgramIndex
+from greffe.data.processes import map_in_order
 from greffe.data.text import estimated_bytes, find_sources, read_documents
 from greffe.errors import RecipeError
 from greffe.machine import cores
 from greffe.progress import Progress, notice
 
-RUN_WORDS = 13
+NGRAM_WORDS = 13
 BLOCK_BYTES = 1 << 20
 SMALL_CORPUS = 8 << 20  # bytes
 
 
 @dataclass(frozen=True)
-class SharedRun:
+class SharedPassage:
     """Words that a text and a source have in common."""
 
     text: int
@@ -45,7 +45,7 @@ class Overlap:
     """Words of each text."""
     covered: list[int]
     """How many of them stand in the corpus, in runs long enough to be no chance."""
-    example: SharedRun | None
+    example: SharedPassage | None
     """The longest run that was found; the source is where it begins first."""
     documents: int
     """Documents of the corpus that were read."""
@@ -71,7 +71,7 @@ def corpus_overlap(
     sources: Sequence[str | Path],
     options: Reading,
     *,
-    size: int = RUN_WORDS,
+    size: int = NGRAM_WORDS,
     workers: int = 0,
 ) -> Overlap:
     """Which texts have a run of `size` words in common with a document of the sources.
@@ -91,10 +91,10 @@ def corpus_overlap(
     amount = _amount(names)
     # To start a process takes as long as to look at several blocks.
     is_small = amount is not None and amount < SMALL_CORPUS
-    index = RunIndex(texts, size)
+    index = NgramIndex(texts, size)
     source_of = np.full(index.runs, -1, np.int64)  # where each run was seen first
     documents = 0
-    results = work_in_order(
+    results = map_in_order(
         _find,
         index,
         _blocks(names, options),
@@ -111,7 +111,7 @@ def corpus_overlap(
     return _summary(index, source_of, names, documents)
 
 
-def _find(index: RunIndex, block: _Block) -> Hits:
+def _find(index: NgramIndex, block: _Block) -> Hits:
     return index.find(block.documents)
 
 
@@ -146,7 +146,7 @@ def _decoded(name: str) -> Iterator[str]:
 
 
 def _summary(
-    index: RunIndex, source_of: npt.NDArray[np.int64], names: Sequence[str], documents: int
+    index: NgramIndex, source_of: npt.NDArray[np.int64], names: Sequence[str], documents: int
 ) -> Overlap:
     is_covered = index.covered(source_of >= 0)
     texts = np.repeat(np.arange(len(index.lengths)), index.lengths)
@@ -160,5 +160,5 @@ def _summary(
         longest = int(np.argmax(ends - begins))
         begin, end = int(begins[longest]), int(ends[longest])
         source = names[int(source_of[index.run_at(begin)])]
-        example = SharedRun(int(texts[begin]), index.words(begin, end), source)
+        example = SharedPassage(int(texts[begin]), index.words(begin, end), source)
     return Overlap(index.lengths.tolist(), covered.tolist(), example, documents)

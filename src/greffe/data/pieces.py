@@ -106,7 +106,7 @@ def normalizer_steps(tree: Mapping[str, Any]) -> list[Step]:
     return steps
 
 
-def is_letterwise(step: Step) -> bool:
+def is_character_step(step: Step) -> bool:
     """Whether a step changes single characters alone, and no space: cuts stay where they were."""
     if step.get("type") == "Replace":
         texts = (step["pattern"].get("String", ""), step["content"])
@@ -114,10 +114,10 @@ def is_letterwise(step: Step) -> bool:
     return step == LOWERCASE
 
 
-def change_letters(text: str, steps: Iterable[Step]) -> str:
+def apply_character_steps(text: str, steps: Iterable[Step]) -> str:
     """What letterwise steps make of a text."""
     for step in steps:
-        assert is_letterwise(step)
+        assert is_character_step(step)
         text = (
             text.lower()
             if step == LOWERCASE

@@ -30,7 +30,7 @@ _Tool = TypeVar("_Tool")
 _tool: Any = None  # of a worker process
 
 
-def work_in_order(
+def map_in_order(
     function: Callable[[_Tool, _Block], _Result],
     tool: _Tool,
     blocks: Iterator[_Block],

@@ -126,7 +126,7 @@ def check_shard(folder: Path, info: ShardInfo, dtype: str) -> None:
         )
 
 
-class TokenPart:
+class TokenSplit:
     """All shards of one part as a single row of tokens, read by memory mapping.
 
     Resident memory stays bounded: pages are given back once about RESIDENT_BYTES were touched.
@@ -147,7 +147,7 @@ class TokenPart:
         self._touched = 0
 
     def __repr__(self) -> str:
-        return f"TokenPart({self.tokens:,} tokens, {self.documents:,} documents)"
+        return f"TokenSplit({self.tokens:,} tokens, {self.documents:,} documents)"
 
     def rows_total(self, length: int) -> int:
         """How many rows of `length` tokens there are; the last one may be short."""

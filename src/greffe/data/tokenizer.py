@@ -26,10 +26,10 @@ from greffe.data.pieces import (
     SPECIALS,
     Step,
     adds_space,
+    apply_character_steps,
     canonical,
-    change_letters,
+    is_character_step,
     is_cuttable,
-    is_letterwise,
     normalizer_steps,
     trained_normalizer,
     trained_splitter,
@@ -49,11 +49,11 @@ SMALLEST = 300
 
 
 def train_tokenizer(
-    texts: Iterable[str], spec: TokenizerSpec, letters: Sequence[Step] = ()
+    texts: Iterable[str], spec: TokenizerSpec, character_steps: Sequence[Step] = ()
 ) -> Tokenizer:
-    """A tokenizer learnt from the texts, each read once; same texts, same tokenizer.
+    """Train a tokenizer on the texts, each read once; the same texts give the same tokenizer.
 
-    `letters` are steps that change single letters before a text is cut (`Tokenizer.letters`).
+    `character_steps` replace single characters before a text is split, for example to lowercase it.
     """
     if spec.vocab < SMALLEST:
         raise RecipeError(
@@ -62,8 +62,12 @@ def train_tokenizer(
             found=f"{spec.vocab}",
             hint="for example --vocab 16000",
         )
-    changed = (change_letters(text, letters) for text in texts) if letters else texts
-    return Tokenizer(learn(changed, spec)).after(letters)
+    changed = (
+        (apply_character_steps(text, character_steps) for text in texts)
+        if character_steps
+        else texts
+    )
+    return Tokenizer(learn(changed, spec)).with_character_steps(character_steps)
 
 
 def import_sentencepiece(model: Path, dictionary: Path | None = None) -> Tokenizer:
@@ -96,8 +100,8 @@ class Tokenizer:
         self._continuing.pre_tokenizer = self._backend.pre_tokenizer
         self._adds_space = adds_space(self._backend.normalizer)
         self._is_trained = _is_trained_here(tree)
-        self.letters = list(takewhile(is_letterwise, normalizer_steps(tree)))
-        self.lowercases = LOWERCASE in self.letters
+        self.character_steps = list(takewhile(is_character_step, normalizer_steps(tree)))
+        self.lowercases = LOWERCASE in self.character_steps
         self._remembered: dict[str, bytes] = {}
         self._remembered_characters = 0
 
@@ -120,7 +124,7 @@ class Tokenizer:
         # Worker processes get the JSON text; the backend's own state would forget a setting.
         return Tokenizer, (self._content,)
 
-    def normalise(self, text: str) -> str:
+    def normalize(self, text: str) -> str:
         """What decode(encode(text)) returns, exactly."""
         if not self._is_trained:  # an imported vocabulary may lack characters of the text
             return self.decode(self.encode(text))
@@ -185,15 +189,15 @@ class Tokenizer:
 
     def lowercased(self) -> Tokenizer:
         """The same vocabulary for text that is read in small letters."""
-        return self if self.lowercases else self.after([LOWERCASE])
+        return self if self.lowercases else self.with_character_steps([LOWERCASE])
 
-    def after(self, letters: Sequence[Step]) -> Tokenizer:
-        """The same vocabulary for text whose letters are changed in these steps first."""
-        if not letters:
+    def with_character_steps(self, steps: Sequence[Step]) -> Tokenizer:
+        """Return the same vocabulary with these steps applied before all others."""
+        if not steps:
             return self
         tree = _parse(self._content)
-        steps = [*letters, *normalizer_steps(tree)]
-        tree["normalizer"] = {"type": "Sequence", "normalizers": steps}
+        every_step = [*steps, *normalizer_steps(tree)]
+        tree["normalizer"] = {"type": "Sequence", "normalizers": every_step}
         return Tokenizer(json.dumps(tree, ensure_ascii=False, separators=(",", ":")))
 
     def save(self, path: str | Path) -> None:
@@ -302,7 +306,9 @@ def _is_trained_here(tree: dict[str, Any]) -> bool:
     steps = normalizer_steps(tree)
     trained = normalizer["normalizers"]
     before, own = steps[: -len(trained)], steps[-len(trained) :]
-    return own == trained and tree["pre_tokenizer"] == splitter and all(map(is_letterwise, before))
+    return (
+        own == trained and tree["pre_tokenizer"] == splitter and all(map(is_character_step, before))
+    )
 
 
 def _is_unicode(text: str) -> bool:

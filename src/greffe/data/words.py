@@ -24,7 +24,7 @@ class _Signs(dict[int, int]):
 _signs = _Signs()
 
 
-def normalise(text: str) -> str:
+def normalize(text: str) -> str:
     """The text in one case and one spelling of each character, words parted by single spaces.
 
     A text without any word keeps its signs, so that `!!!` and `?` stay apart.

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from greffe.config.options import Reading
 from greffe.data.duplicates import Duplicates, find_duplicates
-from greffe.data.overlap import RUN_WORDS, corpus_overlap
-from greffe.data.pieces import change_letters
+from greffe.data.overlap import NGRAM_WORDS, corpus_overlap
+from greffe.data.pieces import apply_character_steps
 from greffe.data.scripts import known_characters, unknown_letters
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
-from greffe.data.words import excerpt, normalise
+from greffe.data.words import excerpt, normalize
 from greffe.doctor.finding import Finding, PartName
 
 Parts = Mapping[PartName, Sequence[Example]]
@@ -37,7 +37,7 @@ class Copies:
             (name, example)
             for name, examples in parts.items()
             for example in examples
-            if normalise(example.text)
+            if normalize(example.text)
         ]
         self._total = {name: len(examples) for name, examples in parts.items()}
         self._copies: Duplicates = find_duplicates([e.text for _, e in self._examples])
@@ -141,7 +141,7 @@ def check_copies(parts: Parts) -> Iterator[Finding]:
 
 def check_short(examples: Sequence[Example], where: PartName) -> Iterator[Finding]:
     """Texts that are empty or a single word."""
-    plain = [normalise(example.text) for example in examples]
+    plain = [normalize(example.text) for example in examples]
     empty = sum(not text for text in plain)
     short = [
         example.text
@@ -188,7 +188,9 @@ def check_letters(
     scripts: Counter[str] = Counter()
     foreign: list[str] = []
     for example in examples:
-        letters, unknown = unknown_letters(change_letters(example.text, tokenizer.letters), known)
+        letters, unknown = unknown_letters(
+            apply_character_steps(example.text, tokenizer.character_steps), known
+        )
         if unknown.total() > UNKNOWN_LETTERS * letters:
             scripts += unknown
             foreign.append(example.text)
@@ -224,7 +226,7 @@ def check_overlap(
         where=where,
         example=excerpt(overlap.example.words),
         detail={
-            "run": RUN_WORDS,
+            "run": NGRAM_WORDS,
             "covered": sum(overlap.covered) / words,
             "source": Path(overlap.example.source).name,
         },

@@ -44,7 +44,7 @@ class PairedResult(Spec):
     """The smallest true difference that would have been shown four times out of five."""
 
 
-def compare_right(first: np.ndarray, second: np.ndarray) -> PairedResult:
+def compare_correct(first: np.ndarray, second: np.ndarray) -> PairedResult:
     """Compare tables [seeds, texts] of right answers; row i of one belongs to row i of the other.
 
     An arm without chance has one row, which stands against every row of the other.

@@ -17,7 +17,7 @@ from torch.func import functional_call
 
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
-from greffe.inference.forward import device_of, reading
+from greffe.inference.forward import device_of, evaluation_mode
 from greffe.inference.predict import require_classifier
 from greffe.inference.word_spans import find_word_spans
 from greffe.model.model import Model
@@ -55,7 +55,7 @@ def _token_weights(
 ) -> Floats:
     """Gradient of the log-odds times the embedding, a token of the row [tokens + 2]: [tokens]."""
     # Whatever the caller's mode, gradients are on where inference mode is off.
-    with reading(model), torch.inference_mode(False):
+    with evaluation_mode(model), torch.inference_mode(False):
         ids = torch.from_numpy(row)[None].to(device_of(model))
         with _embeddings(model) as kept:
             scores = functional_call(

@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 
 from greffe.data.batches import pad_rows
-from greffe.inference.forward import device_of, reading
-from greffe.inference.side_by_side import side_by_side
+from greffe.inference.forward import device_of, evaluation_mode
+from greffe.inference.parallel import parallel_map
 from greffe.model.model import Model
 
 BATCH_TOKENS = 4096
 PADDING_SHARE = 0.05
 
 
-def read_rows(
+def forward_rows(
     model: Model,
     rows: Sequence[np.ndarray],
     read: Callable[[Tensor, Tensor | None], Tensor],
@@ -42,8 +42,8 @@ def read_rows(
             return read(ids.to(device), lengths).float().cpu()
 
     result = torch.empty(len(rows), width)
-    with reading(model):
-        for places, found in zip(batches, side_by_side(work, batches), strict=True):
+    with evaluation_mode(model):
+        for places, found in zip(batches, parallel_map(work, batches), strict=True):
             result[places] = found
     return result
 

@@ -15,7 +15,7 @@ import torch
 from greffe.data.pieces import BYTE_PIECES, SPACE
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
-from greffe.inference.forward import device_of, reading, require_head
+from greffe.inference.forward import device_of, evaluation_mode, require_head
 from greffe.model.model import Model
 
 MASK = "<mask>"
@@ -99,7 +99,7 @@ def _shares(
     for start, inside in windows.items():
         row = torch.from_numpy(tokenizer.wrap(ids[start : start + room]))
         columns = [1 + place - start for place in inside]
-        with reading(model):
+        with evaluation_mode(model):
             hidden = model.base(row[None].to(device_of(model)), causal=False)
             scores = model.scores(hidden[0, columns], "masked_token")  # [masks, vocab]
             rows = scores.double().softmax(-1).cpu().numpy()

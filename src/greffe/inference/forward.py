@@ -12,7 +12,7 @@ from greffe.model.model import Model
 
 
 @contextmanager
-def reading(model: Model) -> Iterator[None]:
+def evaluation_mode(model: Model) -> Iterator[None]:
     """No gradients and no dropout inside the block; a model in training goes back to it after."""
     was_training = model.training
     # Switching visits every module: not for each token of a model that reads already.

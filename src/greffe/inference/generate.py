@@ -15,7 +15,7 @@ from torch import Tensor
 
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
-from greffe.inference.forward import device_of, reading, require_head
+from greffe.inference.forward import device_of, evaluation_mode, require_head
 from greffe.inference.sampling import Sampling, sample
 from greffe.model.attention import Cache
 from greffe.model.model import Model
@@ -94,7 +94,7 @@ def _generate(
     for step in range(tokens):
         generator = torch.Generator().manual_seed(derive(seed, "generate", step))
         # Entered anew for each token: a mode held over a yield would leak into the caller.
-        with reading(model):
+        with evaluation_mode(model):
             chosen = sample(window.scores(ids), ids, banned, sampling, generator)
         if chosen == tokenizer.eos:
             return

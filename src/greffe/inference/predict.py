@@ -15,7 +15,7 @@ from torch import Tensor
 from greffe.config.recipe import ClassificationHead, LongTexts
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError
-from greffe.inference.batched import BATCH_TOKENS, read_rows
+from greffe.inference.batched import BATCH_TOKENS, forward_rows
 from greffe.inference.forward import require_head
 from greffe.model.model import Model
 
@@ -100,7 +100,7 @@ def classify_logits(
     batch_tokens: int = BATCH_TOKENS,
 ) -> Tensor:
     """Class scores [N, classes] of rows <sos>…<eos>, in their order; on the CPU."""
-    return read_rows(
+    return forward_rows(
         model,
         rows,
         lambda ids, lengths: model(ids, "classification", causal=causal, lengths=lengths),

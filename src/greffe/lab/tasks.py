@@ -92,7 +92,7 @@ class NextWord(Objective):
             ids=rows,
             counts={PREDICTIONS: len(targets)},
             targets=targets,
-            places=places,
+            indices=places,
             tokens=count * width,
         )
 

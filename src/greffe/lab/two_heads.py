@@ -16,7 +16,7 @@ from greffe.api import Run
 from greffe.config.recipe import ClassificationHead, HeadSpec, NextTokenHead, Recipe
 from greffe.data.pieces import SPACE
 from greffe.data.tokenizer import Tokenizer
-from greffe.inference.forward import reading
+from greffe.inference.forward import evaluation_mode
 from greffe.lab.lab_document import Heads, HeadShapes, NextWords, TwoAnswers, Untrained
 from greffe.model.model import Model, build_model
 
@@ -46,7 +46,7 @@ def examine_heads(recipe: Recipe, causal: Run, classifier: Run, sentence: str = 
 
 def head_shapes(model: Model, ids: Tensor, name: str) -> HeadShapes:
     """What goes in and comes out of base and heads for ids [1, T]."""
-    with reading(model):
+    with evaluation_mode(model):
         hidden = model.base(ids, causal=True)
         catalog = model.scores(hidden, "next_token")
         classes = model.scores(hidden, "classification")
@@ -72,7 +72,7 @@ def head_shapes(model: Model, ids: Tensor, name: str) -> HeadShapes:
 
 def first_losses(model: Model, ids: Tensor) -> Untrained:
     """Losses of both heads before the first step, beside those of even guesses."""
-    with reading(model):
+    with evaluation_mode(model):
         hidden = model.base(ids, causal=True)
         catalog = model.scores(hidden, "next_token")[:, :-1]
         classes = model.scores(hidden, "classification")
@@ -92,7 +92,7 @@ def two_answers(causal: Run, classifier: Run, sentence: str) -> TwoAnswers:
     """What a trained language model expects after each piece, and the classes of the whole."""
     tokenizer = causal.tokenizer
     ids = _ids(tokenizer, sentence)
-    with reading(causal.model):
+    with evaluation_mode(causal.model):
         shares = causal.model(ids, "next_token", causal=True)[0].softmax(dim=-1)  # [T, vocab]
     row = ids[0].tolist()
     pieces = [_shown(tokenizer, number) for number in row]

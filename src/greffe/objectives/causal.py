@@ -35,7 +35,7 @@ class CausalObjective(LanguageObjective):
             ids=torch.from_numpy(packed.ids),
             counts={"next_token": len(targets)},
             targets=torch.from_numpy(targets),
-            places=torch.from_numpy(row * width + column),
+            indices=torch.from_numpy(row * width + column),
             tokens=int(packed.lengths.sum()),
             target_bytes={"next_token": self.count_bytes(targets)},
             **layout(packed),

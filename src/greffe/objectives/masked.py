@@ -84,7 +84,7 @@ class MaskedObjective(LanguageObjective):
             ids=torch.from_numpy(ids),
             counts={"masked_token": len(targets)},
             targets=torch.from_numpy(targets),
-            places=torch.from_numpy(places),
+            indices=torch.from_numpy(places),
             tokens=int(packed.lengths.sum()),
             target_bytes={"masked_token": self.count_bytes(targets)},
             **layout(packed),

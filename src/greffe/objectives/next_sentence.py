@@ -62,7 +62,7 @@ class NextSentenceObjective(LanguageObjective):
             counts={"masked_token": len(targets), "next_sentence": len(pairs)},
             lengths=lengths,
             targets=torch.from_numpy(targets),
-            places=torch.from_numpy(places),
+            indices=torch.from_numpy(places),
             follows=torch.tensor([int(follows) for _, follows in pairs]),
             tokens=sum(len(ids) for ids, _ in pairs),
             target_bytes={"masked_token": self.count_bytes(targets)},

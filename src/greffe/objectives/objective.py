@@ -75,11 +75,11 @@ def vocabulary_term(
     model: Model, head_name: str, batch: Batch, *, causal: bool, hidden: Tensor | None = None
 ) -> Tensor:
     """Summed cross-entropy at the batch's places only: nothing else goes through the head."""
-    assert batch.places is not None and batch.targets is not None
+    assert batch.indices is not None and batch.targets is not None
     if hidden is None:
         hidden = read(model, batch, causal=causal)
     head = model.vocabulary_head(head_name)
-    chosen = hidden.reshape(-1, hidden.shape[-1]).index_select(0, batch.places)
+    chosen = hidden.reshape(-1, hidden.shape[-1]).index_select(0, batch.indices)
     weight, bias = head.decoder(model.base.embedding.weight)
     return vocabulary_loss(head.features(chosen), weight, bias, batch.targets)
 

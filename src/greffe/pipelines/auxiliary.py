@@ -10,7 +10,7 @@ from pathlib import Path
 from greffe.baselines.auxiliary_fit import AuxiliaryData
 from greffe.config.options import Reading
 from greffe.data.tables import Example
-from greffe.data.words import normalise
+from greffe.data.words import normalize
 from greffe.errors import DataError
 from greffe.pipelines.labelled import Examples, data_hash, load_examples
 from greffe.progress import notice
@@ -40,7 +40,7 @@ def open_auxiliary(
     tables: Sequence[Examples], labels: list[str], options: Reading, known: Iterable[Example]
 ) -> AuxiliaryTables:
     """All tables, without copies of texts that are known: trained on, or tested on."""
-    texts = {normalise(example.text) for example in known} if tables else set()
+    texts = {normalize(example.text) for example in known} if tables else set()
     names = [f"also {number}" for number in range(1, len(tables) + 1)]
     called = [
         str(table) if isinstance(table, str | Path) else name
@@ -69,7 +69,7 @@ def _check_labels(name: str, examples: Sequence[Example], labels: list[str]) -> 
 
 def _others(name: str, examples: Sequence[Example], known: set[str]) -> list[Example]:
     """All but copies of what is known: where that is tested on, a copy would tell the answer."""
-    others = [example for example in examples if normalise(example.text) not in known]
+    others = [example for example in examples if normalize(example.text) not in known]
     if not others:
         raise DataError(
             f"{name} holds nothing but one's own texts.",

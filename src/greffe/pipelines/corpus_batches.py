@@ -12,7 +12,7 @@ import torch
 from greffe.config.recipe import TrainSpec
 from greffe.data.batches import Batch
 from greffe.data.sampler import Indices, RowSampler, permuted
-from greffe.data.shards import TokenPart
+from greffe.data.shards import TokenSplit
 from greffe.model.model import Model
 from greffe.objectives.objective import LanguageObjective, RowBatch
 from greffe.pipelines.fit import Evaluated
@@ -30,7 +30,7 @@ FEWEST_ROWS = 16
 class RowSource:
     """Batches of a part of a corpus; every one is a pure function of (seed, step)."""
 
-    part: TokenPart
+    part: TokenSplit
     objective: LanguageObjective
     context: int
     seed: int
@@ -52,9 +52,9 @@ class RowSource:
 
     def training(self, sampler: RowSampler, step: int, parts: int, world: World) -> list[Batch]:
         """This rank's parts of a step: together they are the step's global batch."""
-        rows = world.share(sampler.step(step))
+        rows = world.shard(sampler.step(step))
         first = step * sampler.batch
-        numbers = world.share(np.arange(first, first + sampler.batch, dtype=np.int64))
+        numbers = world.shard(np.arange(first, first + sampler.batch, dtype=np.int64))
         chosen = zip(np.array_split(rows, parts), np.array_split(numbers, parts), strict=True)
         return [self.batch(some, names, "corrupt") for some, names in chosen if len(some)]
 

@@ -183,7 +183,7 @@ def finetune(
                 return masker.hide(rows.ids[place], rng(seed, "token dropout", step, place))[0]
 
             def batches(step: int) -> list[Batch]:
-                places = world.share(sampler.step(step))
+                places = world.shard(sampler.step(step))
                 return [
                     task.prepare([seen(step, int(p)) for p in part], rows.targets[part].tolist())
                     for part in np.array_split(places, chosen.train.accumulation)

@@ -21,7 +21,6 @@ from greffe.model.weights import is_finite, load_exact, load_tensors, save_tenso
 from greffe.objectives.objective import Objective
 from greffe.progress import Progress, format_count, notice
 from greffe.run import RunDirectory
-from greffe.training.ahead import prepared_ahead
 from greffe.training.checkpoint import (
     TrainingState,
     best_path,
@@ -36,6 +35,7 @@ from greffe.training.distributed import World
 from greffe.training.interruption import Interruption
 from greffe.training.loop import Step, train
 from greffe.training.optim import build_optimizer
+from greffe.training.prefetch import prefetch
 from greffe.training.schedule import Budget, Cadence, Clock
 
 FEW_STEPS = 10
@@ -94,7 +94,7 @@ def fit(
     start = Clock(step=state.step, tokens=state.tokens, seconds=state.seconds)
     with (
         Interruption() as interruption,
-        prepared_ahead(batches) as prepared,
+        prefetch(batches) as prepared,
         Progress(what, budget.total, start=budget.spent(start)) as progress,
     ):
         steps = train(
@@ -123,7 +123,7 @@ def fit(
             is_due = is_last or evaluation_cadence.is_due(step.before, step.clock)
             if evaluate is not None and is_due:
                 evaluated = evaluate(state)
-                evaluated = replace(evaluated, score=world.from_main(evaluated.score))
+                evaluated = replace(evaluated, score=world.broadcast(evaluated.score))
                 epoch = round(step.clock.step / steps_per_epoch, 4)
                 state = _judge(run, model, state, evaluated, epoch, world)
                 notice(f"{what}: {_place(step, budget)} · {evaluated.line}")

@@ -120,7 +120,7 @@ def prepare(
 
 def letters_of(like: Tokenizer | None, *, lowercase: bool) -> list[Step]:
     """What a new tokenizer does to single letters: what another does, and small ones if asked."""
-    letters = [] if like is None else like.letters
+    letters = [] if like is None else like.character_steps
     return [LOWERCASE, *letters] if lowercase and LOWERCASE not in letters else letters
 
 

@@ -60,7 +60,7 @@ def fit_soup(
     load_exact(model, total, "the average of the members")
     state = _summed(states)
     evaluated = evaluate(state)
-    evaluated = replace(evaluated, score=world.from_main(evaluated.score))
+    evaluated = replace(evaluated, score=world.broadcast(evaluated.score))
     if world.is_main:
         run.rewind_metrics(states[0].step)
         run.log(step=state.step, kind="average", soup=soup, **evaluated.metrics)

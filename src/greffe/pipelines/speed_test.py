@@ -29,7 +29,7 @@ def training_speed(seconds: float = 3.0) -> float:
     ids = torch.randint(VOCAB, (ROWS, spec.context), generator=generator)
     places = torch.arange(0, ids.numel(), 7)
     batch = Batch(
-        ids=ids, counts={}, places=places, targets=ids.reshape(-1)[places], tokens=ids.numel()
+        ids=ids, counts={}, indices=places, targets=ids.reshape(-1)[places], tokens=ids.numel()
     )
     operations = base_operations(spec, [spec.context] * ROWS, causal=False)
     operations += vocabulary_operations(spec.width, VOCAB, len(places), transform=True)

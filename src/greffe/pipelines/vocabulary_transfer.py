@@ -11,7 +11,7 @@ import torch
 
 from greffe.config.recipe import Recipe
 from greffe.data.corpus import Corpus
-from greffe.data.spelling import shared_pieces, spell_with
+from greffe.data.piece_mapping import map_pieces, shared_pieces
 from greffe.data.tokenizer import Tokenizer
 from greffe.model.embedding_transfer import add_word_vectors, spelled_embeddings
 from greffe.model.model import Model
@@ -41,7 +41,7 @@ def replant(
     """
     weights, digest = run_weights(parent)
     new = text.tokenizer
-    spellings = spell_with(new, old)
+    spellings = map_pieces(new, old)
     shared = torch.tensor(shared_pieces(new, old, spellings))
     taken = transfer(model, spelled_embeddings(weights, spellings), parent.name, keep_heads=True)
     notice(
@@ -52,7 +52,7 @@ def replant(
         # One rank alone, as in a warm start.
         if world.is_main:
             _mix_word_vectors(model, text, shared, recipe.seed)
-        world.copy_from_main(model.base.embedding.weight.data)
+        world.broadcast_tensor(model.base.embedding.weight.data)
     return taken, digest
 
 

@@ -23,7 +23,7 @@ def warm_start(model: Model, text: Corpus, recipe: Recipe, world: World) -> None
             # One rank alone: the table is large, and processors may round in different ways.
             if world.is_main:
                 _count_and_start(model, text, recipe.seed)
-            world.copy_from_main(model.base.embedding.weight.data)
+            world.broadcast_tensor(model.base.embedding.weight.data)
 
 
 def _count_and_start(model: Model, text: Corpus, seed: int) -> None:

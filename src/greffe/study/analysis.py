@@ -16,7 +16,7 @@ from greffe.errors import DataError
 from greffe.evaluation.intervals import Estimate, crossed_estimate, seeds_estimate, with_bootstrap
 from greffe.evaluation.label_curves import equivalent_labels, extrapolate
 from greffe.evaluation.metrics import Evaluation, evaluate_probabilities, label_indices
-from greffe.evaluation.paired import SIGNIFICANCE, compare_right, holm, mcnemar
+from greffe.evaluation.paired import SIGNIFICANCE, compare_correct, holm, mcnemar
 from greffe.study.document import (
     Arm,
     CalibrationBin,
@@ -167,7 +167,7 @@ class Analysis:
             tuple(self.full[name].right[:, self.is_clean].astype(float) for name in pair)
             for pair in pairs
         ]
-        results = [compare_right(first, second) for first, second in tables]
+        results = [compare_correct(first, second) for first, second in tables]
         differences = [
             with_bootstrap(result.difference, first - second)
             for result, (first, second) in zip(results, tables, strict=True)

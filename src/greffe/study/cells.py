@@ -24,7 +24,7 @@ from greffe.data.tables import Example
 from greffe.errors import MismatchError
 from greffe.evaluation.metrics import label_indices
 from greffe.inference.predict import predict
-from greffe.machine import measured_memory
+from greffe.machine import measure_peak_memory
 from greffe.model.model import build_model
 from greffe.output_folder import OutputFolder
 from greffe.pipelines.auxiliary import AuxiliaryTables
@@ -129,7 +129,7 @@ class Trainer:
         resume: bool,
     ) -> CellResult:
         arm = cell.arm
-        with measured_memory() as memory:
+        with measure_peak_memory() as memory:
             run = finetune(
                 list(train),
                 folder,
@@ -197,7 +197,7 @@ class Trainer:
             targets = label_indices(labels, [example.label for example in examples])
             probabilities = np.tile(majority(targets, len(labels)), (len(texts), 1))
             return CellResult(probabilities=_rounded(probabilities), validation=None, seconds=0.0)
-        with measured_memory() as memory:
+        with measure_peak_memory() as memory:
             model = fit_linear(
                 examples,
                 labels,

@@ -35,7 +35,7 @@ from greffe.study.model_views import parameter_tables, pictures_of, samples_of_a
 from greffe.study.parts import Parts, check_label_counts, part_data
 from greffe.study.plan import MAJORITY, ArmPlan, Cell, plan_arms, plan_cells, planned_comparisons
 from greffe.study.transfer_proof import base_hashes, prove_transfer
-from greffe.training.checkpoint import load_reading_tokenizer, run_weights
+from greffe.training.checkpoint import load_classification_tokenizer, run_weights
 from greffe.training.compute import set_up_compute
 from greffe.training.distributed import World
 
@@ -109,7 +109,7 @@ def compare(
         _announce(plans, numbers, parts, cells)
         findings = examine(
             {"train": parts.train, "valid": parts.valid, "test": parts.test},
-            tokenizer=load_reading_tokenizer(base),
+            tokenizer=load_classification_tokenizer(base),
             context=base.recipe().model.context,
             corpus=corpus,
             options=reading,

@@ -16,7 +16,7 @@ from greffe.study.document import LayerMove, Probe, TransferProof
 from greffe.study.folder import CellResult
 from greffe.study.parts import Parts
 from greffe.study.plan import PRETRAINED, ArmPlan, Cell
-from greffe.training.checkpoint import load_model, load_reading_tokenizer, run_weights
+from greffe.training.checkpoint import load_classification_tokenizer, load_model, run_weights
 
 
 def base_hashes(runs: Mapping[Path, RunDirectory]) -> dict[Path, str]:
@@ -95,7 +95,7 @@ def _probe(name: str, model: Model, run: RunDirectory, parts: Parts, seed: int) 
     direction = choose_direction(run.recipe().classification, run.manifest().directions)
     values = probe_accuracy(
         model,
-        load_reading_tokenizer(run),
+        load_classification_tokenizer(run),
         parts.train,
         parts.labels,
         causal=direction == "causal",

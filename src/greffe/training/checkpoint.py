@@ -243,7 +243,7 @@ def load_tokenizer(run: RunDirectory) -> Tokenizer:
     return tokenizer
 
 
-def load_reading_tokenizer(run: RunDirectory) -> Tokenizer:
+def load_classification_tokenizer(run: RunDirectory) -> Tokenizer:
     """The tokenizer with which texts are classified: a base's recipe says if in small letters."""
     tokenizer = load_tokenizer(run)
     # Whatever has learnt labels reads with its own tokenizer, as it is.

@@ -53,11 +53,11 @@ class World:
         dist.all_reduce(total)
         return [float(value) for value in total]
 
-    def share(self, items: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def shard(self, items: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """This process's part: the parts of all processes follow each other and miss nothing."""
         return np.array_split(items, self.size)[self.rank]
 
-    def from_main(self, value: float) -> float:
+    def broadcast(self, value: float) -> float:
         """The value that the main process has, on every process."""
         return self.sum([value if self.is_main else 0.0])[0]
 
@@ -81,7 +81,7 @@ class World:
         for gradient, part in zip(gradients, parts, strict=True):
             gradient.copy_(part.view_as(gradient))
 
-    def copy_from_main(self, tensor: torch.Tensor) -> None:
+    def broadcast_tensor(self, tensor: torch.Tensor) -> None:
         """Give every process what the main process holds, in place."""
         if self.size > 1:
             dist.broadcast(tensor, src=0)

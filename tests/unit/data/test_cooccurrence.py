@@ -12,7 +12,7 @@ import pytest
 from greffe.data import cooccurrence
 from greffe.data.cooccurrence import Chunk, NeighbourCounts, rank_pieces, spread_chunks
 from greffe.data.shard_writer import ShardWriter
-from greffe.data.shards import TokenPart
+from greffe.data.shards import TokenSplit
 from greffe.seeding import rng
 
 SOS, PAD, EOS, OOV, MASK = SPECIALS = range(5)
@@ -20,7 +20,7 @@ VOCAB = 20
 Pairs = dict[tuple[int, int], float]
 
 
-def make_part(folder: Path, *shards: list[list[int]]) -> TokenPart:
+def make_part(folder: Path, *shards: list[list[int]]) -> TokenSplit:
     """Documents of each shard, given without <sos> and <eos>."""
     infos = []
     for number, documents in enumerate(shards):
@@ -29,7 +29,7 @@ def make_part(folder: Path, *shards: list[list[int]]) -> TokenPart:
             ids = np.array([SOS, *words, EOS], "uint16")
             writer.add(ids, np.array([len(ids)]), text_bytes=len(ids))
         infos.append(writer.close())
-    return TokenPart(folder, infos, "uint16", PAD)
+    return TokenSplit(folder, infos, "uint16", PAD)
 
 
 def random_documents(count: int, seed: int) -> list[list[int]]:
@@ -41,7 +41,7 @@ def random_documents(count: int, seed: int) -> list[list[int]]:
     ]
 
 
-def counted(part: TokenPart, chunks: list[Chunk], **choices: int) -> Pairs:
+def counted(part: TokenSplit, chunks: list[Chunk], **choices: int) -> Pairs:
     """(word, context) → how often, without zeros."""
     pieces = rank_pieces(part, chunks, VOCAB, SPECIALS)
     counts = NeighbourCounts(pieces, VOCAB, **choices)

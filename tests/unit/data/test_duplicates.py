@@ -6,7 +6,7 @@ import pytest
 
 from greffe.data import duplicates
 from greffe.data.duplicates import duplicate_groups, find_duplicates
-from greffe.data.words import normalise
+from greffe.data.words import normalize
 from greffe.seeding import rng
 
 LONG = (
@@ -87,7 +87,7 @@ def brute_force(texts):
         last = max(1, len(units) - size + 1)
         return len(text.split()) >= 8, {tuple(units[at : at + size]) for at in range(last)}
 
-    plain = [normalise(text) for text in texts]
+    plain = [normalize(text) for text in texts]
     sets = [shingles(text) for text in plain]
     groups = list(range(len(texts)))
     for first in range(len(texts)):

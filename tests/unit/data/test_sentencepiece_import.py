@@ -104,11 +104,11 @@ def test_dictionary_gives_the_order_of_ids(model: Path, tmp_path: Path) -> None:
 
 def test_decoding_and_normalising(model: Path) -> None:
     tokenizer = import_sentencepiece(model)
-    assert tokenizer.normalise("  un   roman ") == "un roman"
+    assert tokenizer.normalize("  un   roman ") == "un roman"
     for text in CASES:
-        assert tokenizer.decode(tokenizer.encode(text)) == tokenizer.normalise(text)
+        assert tokenizer.decode(tokenizer.encode(text)) == tokenizer.normalize(text)
     for text in TEXTS:
-        assert tokenizer.normalise(text) == " ".join(text.split())
+        assert tokenizer.normalize(text) == " ".join(text.split())
 
 
 def test_continuing_text_keeps_its_own_space(model: Path) -> None:

@@ -16,7 +16,7 @@ from greffe.data.corpus import (
     write_manifest,
 )
 from greffe.data.shard_writer import ShardWriter
-from greffe.data.shards import ShardInfo, TokenPart, check_shard
+from greffe.data.shards import ShardInfo, TokenSplit, check_shard
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
 from greffe.storage import read_json, write_json
@@ -33,9 +33,9 @@ def write_shard(
     return writer.close()
 
 
-def make_part(folder: Path, *shards: list[list[int]]) -> TokenPart:
+def make_part(folder: Path, *shards: list[list[int]]) -> TokenSplit:
     infos = [write_shard(folder, f"train-{i:05}", docs) for i, docs in enumerate(shards)]
-    return TokenPart(folder, infos, "uint16", PAD)
+    return TokenSplit(folder, infos, "uint16", PAD)
 
 
 # --- writing ------------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ def test_files_are_raw_little_endian(tmp_path: Path) -> None:
 
 def test_wide_tokens(tmp_path: Path) -> None:
     info = write_shard(tmp_path, "train-00000", [[70_000, 1]], "uint32")
-    assert TokenPart(tmp_path, [info], "uint32", PAD).document(0).tolist() == [70_000, 1]
+    assert TokenSplit(tmp_path, [info], "uint32", PAD).document(0).tolist() == [70_000, 1]
 
 
 def test_names_appear_only_at_the_end(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_row_longer_than_the_part(tmp_path: Path) -> None:
 
 
 def test_empty_part(tmp_path: Path) -> None:
-    part = TokenPart(tmp_path, [], "uint16", PAD)
+    part = TokenSplit(tmp_path, [], "uint16", PAD)
     assert (part.tokens, part.documents, part.rows_total(8)) == (0, 0, 0)
     assert part.rows(np.array([], np.int64), 8).ids.shape == (0, 8)
 
@@ -157,7 +157,7 @@ def test_mapped_memory_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyP
         for _ in range(8):
             writer.add(np.ones(1 << 20, "uint16"), np.full(1 << 10, 1 << 10), 0)
         infos.append(writer.close())
-    part = TokenPart(tmp_path, infos, "uint16", PAD)
+    part = TokenSplit(tmp_path, infos, "uint16", PAD)
 
     def peak() -> int:
         before = mapped_bytes()

@@ -92,10 +92,10 @@ def test_frequent_words_become_one_piece(kind: Kind) -> None:
 @pytest.mark.parametrize("text", AWKWARD)
 def test_awkward_text_survives(tokenizer: Tokenizer, text: str) -> None:
     ids = tokenizer.encode(text)
-    assert tokenizer.decode(ids) == tokenizer.normalise(text)
+    assert tokenizer.decode(ids) == tokenizer.normalize(text)
     assert not {id for id in ids if id < len(SPECIALS)}
     if "\u0301" not in text:
-        assert tokenizer.normalise(text) == text
+        assert tokenizer.normalize(text) == text
 
 
 def test_encode_batch_equals_encode(tokenizer: Tokenizer) -> None:
@@ -115,7 +115,7 @@ def test_lowercased_reads_small_letters_with_the_same_pieces(
     text = "CE BEAU Livre, L'Émotion"
     assert small.encode(text) == tokenizer.encode(text.lower()) != tokenizer.encode(text)
     assert small.encode_batch([text])[0].tolist() == small.encode(text)
-    assert small.decode(small.encode(text)) == small.normalise(text) == text.lower()
+    assert small.decode(small.encode(text)) == small.normalize(text) == text.lower()
     assert small.spans(text) == tokenizer.spans(text.lower())
     assert small.size == tokenizer.size
     assert small.fingerprint != tokenizer.fingerprint
@@ -139,7 +139,7 @@ def test_memory_of_words_starts_again_when_full(
 
 
 def test_normalises_to_nfc_and_keeps_everything_else(tokenizer: Tokenizer) -> None:
-    assert tokenizer.normalise("e\u0301 ▁ ﬁ½\u00a0") == "é   ﬁ½\u00a0"
+    assert tokenizer.normalize("e\u0301 ▁ ﬁ½\u00a0") == "é   ﬁ½\u00a0"
 
 
 def test_continuing_text_has_no_word_boundary(tokenizer: Tokenizer) -> None:
@@ -168,7 +168,7 @@ def test_stream_waits_for_whole_characters(tokenizer: Tokenizer) -> None:
 
 def test_bytes_of_tokens_add_up(tokenizer: Tokenizer) -> None:
     for text in [*AWKWARD, *TEXTS[:20]]:
-        expected = len((" " + tokenizer.normalise(text)).encode()) if text else 0
+        expected = len((" " + tokenizer.normalize(text)).encode()) if text else 0
         assert tokenizer.token_bytes[tokenizer.encode(text)].sum() == expected
     assert tokenizer.token_bytes[: len(SPECIALS)].tolist() == [0] * len(SPECIALS)
     assert tokenizer.token_bytes.dtype == np.int32
@@ -220,7 +220,7 @@ def test_tiny_corpora_give_small_tokenizers(kind: Kind, texts: list[str]) -> Non
     trained = train_tokenizer(texts, TokenizerSpec(kind=kind, vocab=16_000))
     assert 261 < trained.size < 400
     for text in [*texts, *AWKWARD]:
-        assert trained.decode(trained.encode(text)) == trained.normalise(text)
+        assert trained.decode(trained.encode(text)) == trained.normalize(text)
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -229,7 +229,7 @@ def test_smallest_vocabulary_holds_the_most_frequent_characters(kind: Kind) -> N
     assert trained.size <= 300
     assert trained.id_of("e") is not None and trained.id_of("~") is None
     for text in AWKWARD:
-        assert trained.decode(trained.encode(text)) == trained.normalise(text)
+        assert trained.decode(trained.encode(text)) == trained.normalize(text)
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -273,7 +273,7 @@ def test_what_is_not_text_is_refused(tokenizer: Tokenizer, bad: str) -> None:
     with pytest.raises(DataError):
         tokenizer.encode_batch(["fine", bad])
     with pytest.raises(DataError):
-        tokenizer.normalise(bad)
+        tokenizer.normalize(bad)
     with pytest.raises(DataError):
         train_tokenizer(["fine", bad], TokenizerSpec(vocab=300))
 

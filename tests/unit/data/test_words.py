@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greffe.data.words import excerpt, normalise, plain_words
+from greffe.data.words import excerpt, normalize, plain_words
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from greffe.data.words import excerpt, normalise, plain_words
     ],
 )
 def test_normalised(text, expected):
-    assert normalise(text) == expected
+    assert normalize(text) == expected
 
 
 def test_plain_words_are_casefolded_and_composed():

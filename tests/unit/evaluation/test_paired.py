@@ -9,7 +9,7 @@ from scipy import stats
 from greffe.evaluation.intervals import crossed_estimate
 from greffe.evaluation.paired import (
     McNemar,
-    compare_right,
+    compare_correct,
     holm,
     mcnemar,
     sign_flip_p,
@@ -33,7 +33,7 @@ def two_arms(
 
 
 def is_significant(first: np.ndarray, second: np.ndarray) -> bool:
-    result = compare_right(first, second)
+    result = compare_correct(first, second)
     return result.p < 0.05 and not result.difference.low <= 0 <= result.difference.high
 
 
@@ -141,7 +141,7 @@ def test_holm_is_capped_and_leaves_one_alone() -> None:
 def test_difference_is_first_minus_second_seed_by_seed() -> None:
     first = np.array([[1, 1, 1, 0], [1, 1, 0, 0]])
     second = np.array([[1, 0, 0, 0], [0, 1, 0, 0]])
-    result = compare_right(first, second)
+    result = compare_correct(first, second)
     assert result.difference == crossed_estimate(first - second)
     assert result.difference.values == [0.5, 0.25]
     assert result.p == result.smallest_p == 0.5
@@ -150,18 +150,18 @@ def test_difference_is_first_minus_second_seed_by_seed() -> None:
 def test_one_row_stands_against_every_seed() -> None:
     draw = np.random.default_rng(0)
     first, second = two_arms(draw, 4, 50, 0.2)
-    assert compare_right(first, second[:1]) == compare_right(first, second[:1].repeat(4, 0))
-    turned = compare_right(second[:1], first)
-    assert turned.difference.mean == -compare_right(first, second[:1]).difference.mean
+    assert compare_correct(first, second[:1]) == compare_correct(first, second[:1].repeat(4, 0))
+    turned = compare_correct(second[:1], first)
+    assert turned.difference.mean == -compare_correct(first, second[:1]).difference.mean
 
 
 def test_two_arms_without_chance_are_compared_text_by_text() -> None:
     first = np.array([[True] * 15 + [False] * 5 + [True] * 30])
     second = np.array([[False] * 15 + [True] * 5 + [True] * 30])
-    result = compare_right(first, second)
+    result = compare_correct(first, second)
     assert result.p == mcnemar(first[0], second[0]).p
     assert result.smallest_p == 2 / 2**20
-    same = compare_right(first, first)
+    same = compare_correct(first, first)
     assert (same.p, same.smallest_p) == (1, 1)
 
 
@@ -185,7 +185,7 @@ def test_three_equal_comparisons_together_are_rarely_told_apart() -> None:
     draw = np.random.default_rng(0)
     shown = 0
     for _ in range(500):
-        results = [compare_right(*two_arms(draw, 8, 200, 0)) for _ in range(3)]
+        results = [compare_correct(*two_arms(draw, 8, 200, 0)) for _ in range(3)]
         adjusted = holm([result.p for result in results])
         shown += any(
             p < 0.05 and not result.difference.low <= 0 <= result.difference.high
@@ -200,7 +200,7 @@ def test_five_points_are_usually_shown() -> None:
     shown = [is_significant(*two_arms(draw, 8, 400, 0.05)) for _ in range(300)]
     assert np.mean(shown) > 0.8
     # A difference of the wrong sign is no proof of anything.
-    assert compare_right(*two_arms(draw, 8, 400, -0.05)).difference.mean < 0
+    assert compare_correct(*two_arms(draw, 8, 400, -0.05)).difference.mean < 0
 
 
 @pytest.mark.slow

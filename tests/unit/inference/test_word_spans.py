@@ -66,7 +66,7 @@ def test_words_join_to_the_text_and_own_their_tokens(trained: Tokenizer, text: s
     assert len(places.owners) == len(places.ids)
     for number, word in enumerate(places.words):
         own = [i for i, owner in zip(places.ids, places.owners, strict=True) if owner == number]
-        assert bare(trained.decode(own)) == bare(trained.normalise(word)), word
+        assert bare(trained.decode(own)) == bare(trained.normalize(word)), word
 
 
 @pytest.mark.parametrize("text", SCRIPTS)

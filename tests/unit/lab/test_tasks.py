@@ -55,8 +55,8 @@ def test_the_chances_behind_the_best_bits_sum_to_one() -> None:
 
 def test_every_word_but_the_first_is_asked_for() -> None:
     batch = NextWord(causal=True).prepare(torch.tensor([[4, 5, 6], [7, 8, 9]]))
-    assert batch.places is not None and batch.targets is not None
-    assert batch.places.tolist() == [0, 1, 3, 4]
+    assert batch.indices is not None and batch.targets is not None
+    assert batch.indices.tolist() == [0, 1, 3, 4]
     assert batch.targets.tolist() == [5, 6, 8, 9]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from greffe.config.recipe import HeadSpec, ModelSpec
 from greffe.data.shard_writer import ShardWriter
-from greffe.data.shards import PackedRows, TokenPart
+from greffe.data.shards import PackedRows, TokenSplit
 from greffe.data.tokenizer import Tokenizer
 from greffe.model.model import Model, build_model
 from greffe.objectives.objective import RowBatch
@@ -35,7 +35,7 @@ def pack(tiny_tokenizer: Tokenizer, tmp_path: Path) -> Pack:
         writer = ShardWriter(tmp_path, f"train-{made}", "uint16")
         tokens = np.array([token for document in wrapped for token in document], "uint16")
         writer.add(tokens, np.array([len(document) for document in wrapped]), len(tokens))
-        part = TokenPart(tmp_path, [writer.close()], "uint16", tiny_tokenizer.pad)
+        part = TokenSplit(tmp_path, [writer.close()], "uint16", tiny_tokenizer.pad)
         return part.rows(np.arange(part.rows_total(length)), length)
 
     return pack_documents

@@ -31,8 +31,8 @@ def test_each_token_but_a_documents_first_is_predicted_once(
         for column in range(1, int(tiny_rows.lengths[row])):
             if tiny_rows.documents[row, column] == tiny_rows.documents[row, column - 1]:
                 expected[row * width + column - 1] = int(tiny_rows.ids[row, column])
-    assert batch.places is not None and batch.targets is not None
-    assert batch.places.tolist() == list(expected)
+    assert batch.indices is not None and batch.targets is not None
+    assert batch.indices.tolist() == list(expected)
     assert batch.targets.tolist() == list(expected.values())
     assert batch.counts == {"next_token": len(expected)}
     assert batch.tokens == int(tiny_rows.lengths.sum())
@@ -43,11 +43,11 @@ def test_no_document_is_predicted_from_another(
 ) -> None:
     batch = objective.prepare(make_rows(tiny_rows))
     tokenizer = objective.tokenizer
-    assert batch.places is not None and batch.targets is not None
+    assert batch.indices is not None and batch.targets is not None
     assert tokenizer.sos not in batch.targets
     assert tokenizer.pad not in batch.targets
     assert tokenizer.eos in batch.targets
-    at_places = batch.ids.reshape(-1)[batch.places]
+    at_places = batch.ids.reshape(-1)[batch.indices]
     assert tokenizer.eos not in at_places
 
 
@@ -75,7 +75,7 @@ def test_the_loss_is_the_plain_cross_entropy(
         positions=batch.positions,
     )
     assert batch.targets is not None
-    expected = F.cross_entropy(scores.flatten(0, 1)[batch.places], batch.targets, reduction="sum")
+    expected = F.cross_entropy(scores.flatten(0, 1)[batch.indices], batch.targets, reduction="sum")
     assert torch.allclose(objective.loss(model, batch)["next_token"], expected, rtol=1e-5)
 
 

@@ -157,11 +157,11 @@ def test_targets_are_what_stood_at_the_places(
 ) -> None:
     objective = MaskedObjective(Masked(), tiny_tokenizer, tied=True)
     batch = objective.prepare(make_rows(tiny_rows))
-    assert batch.targets is not None and batch.places is not None
+    assert batch.targets is not None and batch.indices is not None
     original = torch.from_numpy(tiny_rows.ids).reshape(-1)
-    assert torch.equal(original[batch.places], batch.targets)
+    assert torch.equal(original[batch.indices], batch.targets)
     restored = batch.ids.reshape(-1).clone()
-    restored[batch.places] = batch.targets
+    restored[batch.indices] = batch.targets
     assert torch.equal(restored, original)
     sizes = tiny_tokenizer.token_bytes[batch.targets.numpy()]
     assert batch.target_bytes == {"masked_token": int(sizes.sum())}
@@ -182,7 +182,7 @@ def test_the_loss_is_the_plain_cross_entropy_at_the_places(
         positions=batch.positions,
     )
     assert batch.targets is not None
-    expected = F.cross_entropy(scores.flatten(0, 1)[batch.places], batch.targets, reduction="sum")
+    expected = F.cross_entropy(scores.flatten(0, 1)[batch.indices], batch.targets, reduction="sum")
     assert torch.allclose(objective.loss(model, batch)["masked_token"], expected, rtol=1e-5)
 
 

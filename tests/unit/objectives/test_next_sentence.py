@@ -33,9 +33,9 @@ def shifted(packed: PackedRows, by: int) -> PackedRows:
 
 def halves(objective: NextSentenceObjective, batch: Batch) -> list[tuple[list[int], list[int]]]:
     """The two halves of each row, with what was hidden put back."""
-    assert batch.places is not None and batch.targets is not None
+    assert batch.indices is not None and batch.targets is not None
     flat = batch.ids.reshape(-1).clone()
-    flat[batch.places] = batch.targets
+    flat[batch.indices] = batch.targets
     tokenizer = objective.tokenizer
     found = []
     for row in flat.view_as(batch.ids).tolist():

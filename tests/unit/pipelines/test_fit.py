@@ -39,7 +39,7 @@ def batches(step: int) -> Sequence[Batch]:
             ids=ids,
             counts={"next_token": 44},
             targets=ids[:, 1:].reshape(-1),
-            places=places.reshape(-1),
+            indices=places.reshape(-1),
             tokens=48,
         )
     ]

@@ -12,7 +12,7 @@ from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.pipelines.finetune import finetune
 from greffe.run import RunDirectory
-from greffe.training.checkpoint import load_reading_tokenizer, load_tokenizer
+from greffe.training.checkpoint import load_classification_tokenizer, load_tokenizer
 
 TEXTS = [
     (f"Un Roman {word} et sa suite {word} ENCORE", label)
@@ -80,7 +80,9 @@ def test_a_base_keeps_its_pieces_and_the_next_run_reads_the_same_way(tmp_path: P
 def test_features_of_a_base_are_read_as_its_classifiers_read(tmp_path: Path) -> None:
     run = lowercase_base(tmp_path)
     assert load_tokenizer(run).encode("SUPERBE") != load_tokenizer(run).encode("superbe")
-    assert load_reading_tokenizer(run).encode("SUPERBE") == load_tokenizer(run).encode("superbe")
+    assert load_classification_tokenizer(run).encode("SUPERBE") == load_tokenizer(run).encode(
+        "superbe"
+    )
     upper, lower = BaseReader.of(run).features(["UN ROMAN", "un roman"])
     assert upper.tolist() == lower.tolist()
 
@@ -97,9 +99,9 @@ def test_what_has_learnt_labels_reads_with_its_own_tokenizer(
     base = lowercase_base(tmp_path)
     as_written = intermediate(tmp_path / "as written", "lowercase=false", parent=base)
     assert as_written.recipe().classification.lowercase
-    assert not load_reading_tokenizer(as_written).lowercases
+    assert not load_classification_tokenizer(as_written).lowercases
     reads_small = intermediate(tmp_path / "small", parent=base)
-    assert load_reading_tokenizer(reads_small).lowercases
+    assert load_classification_tokenizer(reads_small).lowercases
     capsys.readouterr()
     inherits = intermediate(tmp_path / "inherits", "lowercase=false", parent=reads_small)
     assert load_tokenizer(inherits).lowercases

@@ -215,7 +215,7 @@ def test_letters_are_read_as_the_parent_reads_them(text: Path, tmp_path: Path) -
         )
         run = vocabulary_transfer(text, tmp_path / "run", base, budget="1steps")
     assert small.tokenizer.lowercases and load_tokenizer(run).lowercases
-    assert load_tokenizer(run).letters == small.tokenizer.letters
+    assert load_tokenizer(run).character_steps == small.tokenizer.character_steps
 
 
 def test_the_flag_cannot_come_or_go_on_the_way(

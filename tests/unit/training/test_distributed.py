@@ -18,8 +18,8 @@ def test_alone_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World.join()
     assert world == World(rank=0, size=1) and world.is_main
     assert world.sum([1, 2.5]) == [1, 2.5]
-    assert world.from_main(0.5) == 0.5
-    assert world.share(np.arange(5)).tolist() == [0, 1, 2, 3, 4]
+    assert world.broadcast(0.5) == 0.5
+    assert world.shard(np.arange(5)).tolist() == [0, 1, 2, 3, 4]
     parameter = torch.nn.Parameter(torch.ones(2))
     world.sum_gradients([parameter])
     assert parameter.grad is None
@@ -51,8 +51,8 @@ found = {
     "is_main": world.is_main,
     "gradients": gradients,
     "sum": world.sum([1.0 + world.rank, 0.5]),
-    "from_main": world.from_main(7.0 + world.rank),
-    "share": world.share(np.arange(5)).tolist(),
+    "broadcast": world.broadcast(7.0 + world.rank),
+    "share": world.shard(np.arange(5)).tolist(),
 }
 notice(f"said by {world.rank}")
 world.barrier()
@@ -77,6 +77,6 @@ def test_two_processes_agree(two_ranks: Callable[..., list[tuple[str, str]]]) ->
                 "none": None,
             },
             "sum": [3.0, 1.0],
-            "from_main": 7.0,
+            "broadcast": 7.0,
             "share": [[0, 1, 2], [3, 4]][rank],
         }

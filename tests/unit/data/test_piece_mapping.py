@@ -7,8 +7,8 @@ import json
 import pytest
 
 from greffe.config.recipe import TokenizerSpec
+from greffe.data.piece_mapping import map_pieces, shared_pieces
 from greffe.data.pieces import LOWERCASE, SPACE, Step
-from greffe.data.spelling import shared_pieces, spell_with
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 
 OLD = ["le petit roman du petit chat", "la pluie et le vent"] * 30
@@ -30,7 +30,7 @@ def new() -> Tokenizer:
 
 
 def test_a_piece_of_both_is_spelt_by_itself(new: Tokenizer, old: Tokenizer) -> None:
-    spellings = spell_with(new, old)
+    spellings = map_pieces(new, old)
     shared = [id for id in range(new.size) if old.id_of(new.piece(id)) is not None]
     assert len(shared) > 256  # the bytes are, at least
     assert new.id_of("▁roman") in shared
@@ -45,11 +45,11 @@ def test_a_shortened_word_is_itself_though_it_is_never_read_alone() -> None:
     first, second = (one.id_of("▁l'") for one in both)
     assert first is not None and second is not None
     assert both[1].encode("l'") != [second]
-    assert spell_with(*both)[first] == [second]
+    assert map_pieces(*both)[first] == [second]
 
 
 def test_other_pieces_are_spelt_letter_by_letter_or_better(new: Tokenizer, old: Tokenizer) -> None:
-    spellings = spell_with(new, old)
+    spellings = map_pieces(new, old)
     word = new.id_of("▁passionnant")
     assert word is not None and old.id_of("▁passionnant") is None
     assert old.decode(spellings[word]) == "passionnant"
@@ -65,7 +65,7 @@ def test_other_pieces_are_spelt_letter_by_letter_or_better(new: Tokenizer, old: 
 
 
 def test_specials_are_their_own_kind(new: Tokenizer, old: Tokenizer) -> None:
-    spellings = spell_with(new, old)
+    spellings = map_pieces(new, old)
     names = ("sos", "pad", "eos", "oov", "mask")
     for name in names:
         assert spellings[getattr(new, name)] == [getattr(old, name)]
@@ -74,18 +74,18 @@ def test_specials_are_their_own_kind(new: Tokenizer, old: Tokenizer) -> None:
 def test_every_piece_is_spelt_and_the_same_vocabulary_by_itself(
     new: Tokenizer, old: Tokenizer
 ) -> None:
-    assert all(spell_with(new, old)) and all(spell_with(old, new))
-    assert spell_with(old, old) == [[id] for id in range(old.size)]
+    assert all(map_pieces(new, old)) and all(map_pieces(old, new))
+    assert map_pieces(old, old) == [[id] for id in range(old.size)]
 
 
 def test_spaces_are_neither_lost_nor_added(old: Tokenizer) -> None:
     wide = tokenizer([f"un{' ' * 6}deux{' ' * 6}trois"] * 40, 330)
     spaces = [id for id in range(wide.size) if set(wide.piece(id)) == {SPACE}]
     assert max(len(wide.piece(id)) for id in spaces) > 2
-    for spellings, known in ((spell_with(wide, old), old), (spell_with(old, wide), wide)):
+    for spellings, known in ((map_pieces(wide, old), old), (map_pieces(old, wide), wide)):
         for ids in spellings:
             assert known.oov not in ids or ids == [known.oov]
-    spellings = spell_with(wide, old)
+    spellings = map_pieces(wide, old)
     for id in spaces:
         assert "".join(old.piece(spelt) for spelt in spellings[id]) == wide.piece(id)
 
@@ -94,7 +94,7 @@ def test_an_old_vocabulary_that_puts_no_space_before_a_text(new: Tokenizer, old:
     tree = json.loads(old._content)
     steps = tree["normalizer"]["normalizers"]
     tree["normalizer"]["normalizers"] = [step for step in steps if step["type"] != "Prepend"]
-    assert spell_with(new, Tokenizer(json.dumps(tree))) == spell_with(new, old)
+    assert map_pieces(new, Tokenizer(json.dumps(tree))) == map_pieces(new, old)
 
 
 def test_what_the_other_never_reads_is_not_shared(old: Tokenizer) -> None:
@@ -102,7 +102,7 @@ def test_what_the_other_never_reads_is_not_shared(old: Tokenizer) -> None:
     capital = cased.id_of("▁Roman")
     assert capital is not None
     reads_small = cased.lowercased()
-    spellings = spell_with(cased, reads_small)
+    spellings = map_pieces(cased, reads_small)
     assert reads_small.decode(spellings[capital]) == "roman"
     assert not shared_pieces(cased, reads_small, spellings)[capital]
 
@@ -114,7 +114,7 @@ def test_a_tokenizer_can_be_trained_to_small_letters() -> None:
     assert small.id_of("▁passionnant") is not None and small.lowercases
     assert small.id_of("▁PASSIONNANT") is None
     assert small.decode(small.encode("Un ROMAN")) == "un roman"
-    assert (plain.letters, small.letters) == ([], [LOWERCASE])
+    assert (plain.character_steps, small.character_steps) == ([], [LOWERCASE])
 
 
 def test_letters_are_changed_before_words_are_counted() -> None:
@@ -124,7 +124,7 @@ def test_letters_are_changed_before_words_are_counted() -> None:
     assert plain.id_of("▁l’") is not None
     assert straight.id_of("▁l'") is not None and straight.id_of("▁l’") is None
     assert straight.decode(straight.encode("L’amour")) == "l'amour"
-    assert straight.letters == [apostrophe, LOWERCASE]
+    assert straight.character_steps == [apostrophe, LOWERCASE]
     assert straight.encode_batch(["L’amour d’antan"])[0].tolist() == straight.encode(
         "L’amour d’antan"
     )

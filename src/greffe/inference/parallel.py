@@ -16,7 +16,7 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 
-def side_by_side(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
+def parallel_map(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
     """`work` of every piece, in order; as many at once as torch has threads."""
     threads = torch.get_num_threads()
     if threads == 1 or len(pieces) < threads:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greffe.data import shared_runs
-from greffe.data.shared_runs import RunIndex
+from greffe.data import ngram_index
+from greffe.data.ngram_index import NgramIndex
 from greffe.data.words import plain_words
 from greffe.seeding import rng
 
@@ -34,7 +34,7 @@ def search(texts, documents, size):
 
 
 def find(texts, documents, size):
-    index = RunIndex(texts, size)
+    index = NgramIndex(texts, size)
     is_found = np.zeros(index.runs, np.bool_)
     is_found[index.find(documents).runs] = True
     owners = np.repeat(np.arange(len(texts)), index.lengths)
@@ -65,12 +65,12 @@ def test_case_punctuation_and_unknown_words_around_do_not_matter():
     text = " ".join(WORDS[:13])
     document = "Inconnu, " + ", ".join(WORDS[:13]).upper() + ". DOCUMENT inconnu"
     assert find([text], ["autre", document], 13) == [13]
-    index = RunIndex([text], 13)
+    index = NgramIndex([text], 13)
     assert index.find(["autre", document, document]).documents.tolist() == [1]
 
 
 def test_runs_are_compared_word_by_word(monkeypatch):
-    monkeypatch.setattr(shared_runs, "_FACTOR", np.uint64(0))  # hashes of the last word alone
+    monkeypatch.setattr(ngram_index, "_FACTOR", np.uint64(0))  # hashes of the last word alone
     text = " ".join(WORDS[:13])
     other = " ".join([*reversed(WORDS[:12]), WORDS[12]])
     assert find([text], [other], 13) == [0]
@@ -86,11 +86,11 @@ def test_short_texts_count_as_a_whole_and_very_short_ones_never():
 def test_an_index_of_nothing_finds_nothing():
     assert find([], ["un deux trois"], 13) == []
     assert find(["un", ""], ["un deux trois", ""], 13) == [0, 0]
-    assert RunIndex(["un"], 13).find([]).runs.tolist() == []
+    assert NgramIndex(["un"], 13).find([]).runs.tolist() == []
 
 
 def test_words_and_runs_by_place():
-    index = RunIndex(["A b c d e f", "c d e f g"], 5)
+    index = NgramIndex(["A b c d e f", "c d e f g"], 5)
     assert index.runs == 3
     assert index.words(1, 4) == "b c d"
     assert index.run_at(6) not in (index.run_at(0), index.run_at(1))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from greffe.data.pieces import BYTE_PIECES, change_letters
+from greffe.data.pieces import BYTE_PIECES, apply_character_steps
 from greffe.data.tokenizer import Tokenizer
 
 _BYTES = frozenset(BYTE_PIECES)
 
 
-def spell_with(new: Tokenizer, old: Tokenizer) -> list[list[int]]:
+def map_pieces(new: Tokenizer, old: Tokenizer) -> list[list[int]]:
     """For each piece of `new` the ids with which `old` reads it, one or more.
 
     A special piece is the old one of its kind.
@@ -33,7 +33,7 @@ def _spelling(piece: str, old: Tokenizer) -> list[int]:
         return [old.oov if same is None else same]
     # Not by reading alone: l' is a piece before a letter only. But what has letters that the other
     # changes is never read as it stands.
-    if same is not None and change_letters(piece, old.letters) == piece:
+    if same is not None and apply_character_steps(piece, old.character_steps) == piece:
         return [same]
     # The piece says itself where there is a space, ▁; no other is to be put before it.
     return old.encode(piece, continues=True) or [old.oov]

@@ -49,4 +49,4 @@ def test_words_join_to_the_text_and_own_what_spells_them(kind: Kind, text: str) 
     for number, owner in zip(places.ids, places.owners, strict=True):
         owned[owner].append(number)
     for word, ids in zip(places.words, owned, strict=True):
-        assert bare(reader.decode(ids)) == bare(reader.normalise(word))
+        assert bare(reader.decode(ids)) == bare(reader.normalize(word))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from greffe.inference.side_by_side import side_by_side
+from greffe.inference.parallel import parallel_map
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def test_results_are_the_plain_ones_in_order(threads: int) -> None:
     torch.set_num_threads(1)
     expected = [(piece @ piece.t()).exp() for piece in pieces]
     torch.set_num_threads(threads)
-    found = side_by_side(lambda piece: (piece @ piece.t()).exp(), pieces)
+    found = parallel_map(lambda piece: (piece @ piece.t()).exp(), pieces)
     assert len(found) == len(expected)
     assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
 
@@ -37,7 +37,7 @@ def test_results_are_the_plain_ones_in_order(threads: int) -> None:
 def test_pieces_really_run_at_once() -> None:
     torch.set_num_threads(2)
     meeting = threading.Barrier(2)  # which one thread alone would never leave
-    assert len(side_by_side(lambda piece: meeting.wait(timeout=20), [1, 2, 3, 4])) == 4
+    assert len(parallel_map(lambda piece: meeting.wait(timeout=20), [1, 2, 3, 4])) == 4
 
 
 def test_the_first_piece_may_end_last() -> None:
@@ -51,12 +51,12 @@ def test_the_first_piece_may_end_last() -> None:
             second_is_done.set()
         return 10 * piece
 
-    assert side_by_side(work, [0, 1, 2]) == [0, 10, 20]
+    assert parallel_map(work, [0, 1, 2]) == [0, 10, 20]
 
 
 def test_each_piece_has_one_thread_and_the_caller_keeps_its_own_number() -> None:
     torch.set_num_threads(3)
-    inside = side_by_side(lambda piece: torch.get_num_threads(), range(9))
+    inside = parallel_map(lambda piece: torch.get_num_threads(), range(9))
     assert inside == [1] * 9
     assert torch.get_num_threads() == 3
     seen: list[int] = []
@@ -76,7 +76,7 @@ def test_an_error_passes_through_and_the_thread_number_is_restored(threads: int)
         return piece
 
     with pytest.raises(KeyError, match="piece 2"):
-        side_by_side(work, range(5))
+        parallel_map(work, range(5))
     assert torch.get_num_threads() == threads
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("pieces")]
 
@@ -84,7 +84,7 @@ def test_an_error_passes_through_and_the_thread_number_is_restored(threads: int)
 @pytest.mark.parametrize(("threads", "pieces"), [(1, 5), (2, 1), (3, 2), (3, 0)])
 def test_few_pieces_run_in_the_caller_with_all_threads(threads: int, pieces: int) -> None:
     torch.set_num_threads(threads)
-    seen = side_by_side(
+    seen = parallel_map(
         lambda piece: (threading.current_thread(), torch.get_num_threads()), range(pieces)
     )
     assert seen == [(threading.current_thread(), threads)] * pieces

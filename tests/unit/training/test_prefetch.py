@@ -6,15 +6,14 @@ import threading
 
 import pytest
 
-from greffe.training import ahead
-from greffe.training.ahead import prepared_ahead
+from greffe.training.prefetch import prefetch
 
 PATIENCE = 20  # seconds; only a broken test waits so long
 
 
 @pytest.fixture(autouse=True)
 def every_step_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "LONG_STEP", 0.0)
+    monkeypatch.setattr("greffe.training.prefetch.LONG_STEP", 0.0)
 
 
 def running() -> list[str]:
@@ -23,13 +22,13 @@ def running() -> list[str]:
 
 @pytest.mark.parametrize("steps", [range(5), [7, 8, 3, 3, 4, 0], [5, 4, 3], []])
 def test_every_step_gets_its_own_whatever_the_order(steps: list[int]) -> None:
-    with prepared_ahead(lambda step: f"batch {step}") as get:
+    with prefetch(lambda step: f"batch {step}") as get:
         assert [get(step) for step in steps] == [f"batch {step}" for step in steps]
 
 
 def test_steps_in_order_are_prepared_once() -> None:
     asked: list[int] = []
-    with prepared_ahead(asked.append) as get:
+    with prefetch(asked.append) as get:
         for step in range(3, 8):
             get(step)
     assert asked == [3, 4, 5, 6, 7, 8]
@@ -43,7 +42,7 @@ def test_the_next_step_begins_before_it_is_asked_for() -> None:
             begun.set()
         return step
 
-    with prepared_ahead(prepare) as get:
+    with prefetch(prepare) as get:
         assert not begun.is_set()
         assert get(0) == 0
         assert begun.wait(PATIENCE)
@@ -58,7 +57,7 @@ def test_a_step_does_not_wait_for_the_one_after_it() -> None:
             assert release.wait(PATIENCE)
         return step
 
-    with prepared_ahead(prepare) as get:
+    with prefetch(prepare) as get:
         assert get(0) == 0
         release.set()
         assert get(1) == 1
@@ -73,7 +72,7 @@ def test_an_error_comes_at_the_step_that_asked_and_not_before() -> None:
             raise ValueError("no step 2")
         return step
 
-    with prepared_ahead(prepare) as get:
+    with prefetch(prepare) as get:
         assert get(0) == 0
         assert get(1) == 1
         assert failed.wait(PATIENCE)
@@ -88,27 +87,27 @@ def test_an_error_in_a_step_that_nobody_asks_for_is_not_told() -> None:
             raise ValueError("the data end here")
         return step
 
-    with prepared_ahead(prepare) as get:
+    with prefetch(prepare) as get:
         assert get(0) == 0
 
 
 def test_nothing_runs_on_after_the_block() -> None:
     finished: list[int] = []
-    with prepared_ahead(finished.append) as get:
+    with prefetch(finished.append) as get:
         get(0)
         assert running()
     assert not running()
     assert finished == [0, 1]
-    with pytest.raises(KeyError), prepared_ahead(finished.append) as get:
+    with pytest.raises(KeyError), prefetch(finished.append) as get:
         get(5)
         raise KeyError
     assert not running()
 
 
 def test_short_steps_are_prepared_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "LONG_STEP", 60.0)
+    monkeypatch.setattr("greffe.training.prefetch.LONG_STEP", 60.0)
     where: list[str] = []
-    with prepared_ahead(lambda step: where.append(threading.current_thread().name)) as get:
+    with prefetch(lambda step: where.append(threading.current_thread().name)) as get:
         for step in range(4):
             get(step)
     # The first step has none before it that could have been short.

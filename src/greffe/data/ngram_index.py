@@ -37,7 +37,7 @@ class Hits:
     """In which document of the block it stands first."""
 
 
-class RunIndex:
+class NgramIndex:
     """All runs of `size` words of some texts; of a shorter text, the whole of it."""
 
     def __init__(self, texts: Sequence[str], size: int) -> None:

@@ -13,7 +13,7 @@ LONG_STEP = 0.1  # seconds: shorter steps are busy with Python, which two thread
 
 
 @contextmanager
-def prepared_ahead(prepare: Callable[[int], T]) -> Iterator[Callable[[int], T]]:
+def prefetch(prepare: Callable[[int], T]) -> Iterator[Callable[[int], T]]:
     """A function that gives what `prepare` gives for a step, and begins with the step after it.
 
     `prepare` is a pure function of the step: who calls it, and when, changes nothing.
