@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+import greffe
 from greffe import __all__ as public
 from greffe.cli.main import app
 
@@ -47,7 +48,7 @@ def test_public_names_are_sorted_and_there():
 
 
 def test_version(command):
-    assert command("--version").out == "greffe 0.1.0\n"
+    assert command("--version").out == f"greffe {greffe.__version__}\n"
 
 
 def test_evaluate_as_json(command, world):

@@ -245,7 +245,7 @@ def test_the_command_prints_tables_and_the_verdict(command, world, test_part, tm
         *("--test", test_part, "--out", out, *SMALL),
     )
     assert done.code == 0, done.err
-    assert "pretrained - scratch" in done.out and "blended - tfidf" in done.out
+    assert "pretrained - scratch" in done.out and "ensemble - tfidf" in done.out
     assert "2 seeds, 7 trainings" in done.err
     assert str(out / "report.html") in done.out
     assert "no test can reach 5 %" in done.err

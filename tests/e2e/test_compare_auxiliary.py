@@ -52,7 +52,7 @@ def study(grown: tuple[Study, list[str]]) -> Study:
 
 
 def test_only_the_cells_beside_others_are_new(grown: tuple[Study, list[str]]) -> None:
-    assert grown[1] == ["beside-all-1", "beside-12-1"]
+    assert grown[1] == ["tfidf+aux-all-1", "tfidf+aux-12-1"]
 
 
 def test_the_arm_is_in_the_document_and_ahead_of_tfidf_alone(study: Study) -> None:
@@ -72,7 +72,7 @@ def test_the_kept_run_predicts_and_knows_what_it_learnt_from(study: Study) -> No
     run = greffe.load(study.path / str(kept))
     assert run.linear.settings.auxiliary == 300
     assert {"train", "also 1", "also 2"} == set(run.manifest().lineage.data)
-    cell = study.cell("beside-all-1")
+    cell = study.cell("tfidf+aux-all-1")
     assert cell is not None and cell.result is not None
     said = [list(one.probabilities.values()) for one in run.predict(one.text for one in TEST)]
     assert said == [pytest.approx(row, abs=1e-5) for row in cell.result.probabilities]
@@ -102,5 +102,5 @@ def test_the_command_has_it_in_tables_and_page(
         *("--set", "train.threads=1", "--aux-data", table, "--language", "fr"),
     )
     assert done.code == 0, done.err
-    assert "beside - tfidf" in done.out
+    assert "tfidf+aux - tfidf" in done.out
     assert "TF-IDF qui apprend aussi" in (out / "report.html").read_text("utf-8")

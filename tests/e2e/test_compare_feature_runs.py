@@ -74,7 +74,7 @@ def study(grown: tuple[Study, list[str]]) -> Study:
 
 
 def test_only_the_advised_cells_are_new(grown: tuple[Study, list[str]]) -> None:
-    assert grown[1] == ["advised-all-1", "advised-12-1"]
+    assert grown[1] == ["stacked+runs-all-1", "stacked+runs-12-1"]
 
 
 def test_the_advised_arm_is_in_the_document(study: Study, feature_run: Path, world: Any) -> None:
@@ -105,7 +105,7 @@ def test_the_kept_run_predicts_and_carries_its_teachers(
     assert done.code == 0, done.err
     assert json.loads(done.out)["label"] in study.found.data.labels
     texts = [example.text for example in reviews(30, 3)]
-    cell = study.cell("advised-all-1")
+    cell = study.cell("stacked+runs-all-1")
     assert cell is not None and cell.result is not None
     said = [list(one.probabilities.values()) for one in run.predict(texts)]
     assert said == [pytest.approx(row, abs=1e-5) for row in cell.result.probabilities]
@@ -122,7 +122,7 @@ def test_the_command_has_it_in_tables_and_page(
         *("--features-from", world.classifier),
     )
     assert done.code == 0, done.err
-    assert "advised - tfidf" in done.out and "advised - stacked" in done.out
+    assert "stacked+runs - tfidf" in done.out and "stacked+runs - stacked" in done.out
     assert f"{world.classifier} learnt from these very training texts" in done.err
     assert f"{feature_run} learnt from" not in done.err
     assert "conseillé" in (out / "report.html").read_text("utf-8")

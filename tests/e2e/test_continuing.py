@@ -33,7 +33,7 @@ def test_a_base_goes_on_in_a_vocabulary_of_the_text(command, world, tmp_path):
     assert done.code == 0, done.err
     assert "into 640 of this text" in " ".join(done.err.split())
     shown = command("show", tmp_path / "own")
-    assert "vocabulary_transfer" in shown.out
+    assert "vocabulary transfer" in shown.out
     run = greffe.load(tmp_path / "own")
     assert run.tokenizer.size == 640 and run.tokenizer.lowercases
     assert run.fill("<mask>")

@@ -130,7 +130,7 @@ def test_a_base_that_knows_the_test_texts_is_refused_by_a_study(
     tmp_path: Path,
 ) -> None:
     assert command(*words, "--out", tmp_path / "clf").code == 0
-    for flags in ((tmp_path / "clf",), (world.base, "--arm", f"taught={tmp_path}/clf/taught")):
+    for flags in ((tmp_path / "clf",), (world.base, "--arm", f"other={tmp_path}/clf/intermediate")):
         refused = command(
             *("compare", *flags, "--data", world.train, "--test", others[0]),
             *("--out", tmp_path / "study"),

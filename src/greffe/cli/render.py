@@ -59,7 +59,8 @@ def run_tables(path: str, manifest: Manifest) -> list[Table]:
         table.add_row("reads", manifest.direction or " and ".join(manifest.directions))
         parent = lineage.parent or "nothing: fresh weights"
         table.add_row(
-            "grown from", f"{parent}, replanted" if lineage.vocabulary_transfer else parent
+            "grown from",
+            f"{parent}, vocabulary transfer" if lineage.vocabulary_transfer else parent,
         )
         table.add_row("initial base", lineage.initial_base[:12])
         table.add_row("tokenizer", f"{manifest.vocab:,} pieces, {lineage.tokenizer[:12]}")
