@@ -1,19 +1,19 @@
-"""Every error that greffe raises on purpose. Knows nothing else of the project.
+"""The exceptions that greffe raises deliberately.
 
-An error says what was expected, what was found and what to do next; the command line prints
-exactly that and exits with the error's code, without a traceback.
+An error states what went wrong, what was expected, what was found and what to do next. The command
+line prints these lines without a traceback and exits with the error's code.
 
 GreffeError                      exit code 1
-├── InputError                   exit code 2: what the user gave cannot be used
+├── InputError                   exit code 2: invalid input from the user
 │   ├── DataError                files, tables, encodings, labels
-│   ├── RecipeError              recipe keys and values, budgets, flags that contradict
+│   ├── RecipeError              recipe keys and values, budgets, conflicting options
 │   └── MissingExtraError        an optional library is not installed
-├── RunError                     exit code 3: a directory on disk
-│   ├── RunExistsError           the output folder already holds something
-│   ├── RunBusyError             another process writes there
-│   ├── CorruptError             damaged, truncated or foreign file
-│   └── MismatchError            two things that do not belong together
-└── TrainingError                exit code 4: the run cannot go on
+├── RunError                     exit code 3: a run directory or output folder
+│   ├── RunExistsError           the output folder is not empty
+│   ├── RunBusyError             another process is writing to the folder
+│   ├── CorruptError             damaged, truncated or unrecognized file
+│   └── MismatchError            files that do not belong together
+└── TrainingError                exit code 4: training cannot continue
     └── InterruptedRunError      exit code 130: stopped on request, state saved
 """
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 
 class GreffeError(Exception):
-    """Base of the tree: a sentence, and optionally expectation, finding and next step."""
+    """Base class: a message and, optionally, what was expected, what was found and a hint."""
 
     exit_code = 1
 
@@ -48,37 +48,37 @@ class GreffeError(Exception):
 
 
 class InputError(GreffeError):
-    """What the user gave cannot be used."""
+    """Invalid input from the user."""
 
     exit_code = 2
 
 
 class DataError(InputError):
-    """A file, table, encoding or label that cannot be used."""
+    """An unusable file, table, encoding or label."""
 
 
 class RecipeError(InputError):
-    """A recipe, a budget or a combination of flags that cannot be used."""
+    """An invalid recipe, budget or combination of options."""
 
 
 class MissingExtraError(InputError):
-    """An optional library is needed and not installed."""
+    """An optional dependency is not installed."""
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:
         super().__init__(
-            f"{purpose} needs the library {library!r}, which is not installed.",
+            f"{purpose} requires the library {library!r}, which is not installed.",
             hint=f'pip install "greffe[{extra}]"',
         )
 
 
 class RunError(GreffeError):
-    """A directory on disk that cannot be used as asked."""
+    """A directory that cannot be used as requested."""
 
     exit_code = 3
 
 
 class RunExistsError(RunError):
-    """The output folder already holds something."""
+    """The output folder is not empty."""
 
 
 class RunBusyError(RunError):
@@ -86,20 +86,20 @@ class RunBusyError(RunError):
 
 
 class CorruptError(RunError):
-    """A file is damaged, truncated or not what its name says."""
+    """A file is damaged, truncated or not of the expected kind."""
 
 
 class MismatchError(RunError):
-    """Two things that do not belong together: tokenizer and weights, weights and shape."""
+    """Files that do not belong together, such as a tokenizer and weights."""
 
 
 class TrainingError(GreffeError):
-    """The run cannot go on; the last good checkpoint is on disk."""
+    """Training cannot continue; the last good checkpoint is on disk."""
 
     exit_code = 4
 
 
 class InterruptedRunError(TrainingError):
-    """Stopped on request (Ctrl-C, SIGTERM); the state is saved and the run can be resumed."""
+    """Interrupted by Ctrl-C or SIGTERM; the state is saved and the run can be resumed."""
 
     exit_code = 130

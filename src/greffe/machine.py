@@ -1,4 +1,4 @@
-"""What this machine has, and how its memory and cores are used. Knows nothing of what for."""
+"""Cores and memory of this machine, and settings of the C library and OpenMP."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pathlib import Path
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # glibc's numbers for mallopt
 _NEVER = 2**30
-_LARGEST = 32 * 2**20  # bytes: beyond this, what is kept would lie about in pieces
-_MOMENT = "30000"  # turns of a loop, about a tenth of a millisecond
+_LARGEST = 32 * 2**20  # bytes: keeping larger blocks would fragment the heap
+_SPIN_COUNT = "30000"  # loop iterations, about 0.1 ms
 
 
 def cores() -> int:
-    """The cores that this process may use: fewer than the machine has, in a container."""
+    """Return the number of cores this process may use, which a container can restrict."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def keep_freed_memory() -> bool:
-    """Ask the C library to keep what is freed for the next tensor; False where it cannot be asked.
+    """Make the C library keep freed memory for the next tensor; return whether it could be set.
 
-    A training step frees and takes the same large tensors again and again. Given back and fetched
-    from the system each time, their pages are cleared anew: thousands of page faults a step.
+    A training step frees and allocates the same large tensors again and again. If each is returned
+    to the system, its pages are cleared again: thousands of page faults per step.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -39,16 +39,16 @@ def keep_freed_memory() -> bool:
 
 
 def limit_openmp_spinning() -> None:
-    """Ask OpenMP to spin only a moment where threads wait for each other; before torch is loaded.
+    """Shorten OpenMP's busy-waiting at barriers; must be called before torch is imported.
 
-    As it comes, it spins for a millisecond. Beside another busy process the thread that is waited
-    for has then lost its core, and training runs at a fifth of its speed instead of at a half.
+    The default is about a millisecond. Next to another busy process, the waiting thread then keeps
+    the core that the other threads need: training runs at a fifth of its speed instead of half.
     """
-    os.environ.setdefault("GOMP_SPINCOUNT", _MOMENT)
+    os.environ.setdefault("GOMP_SPINCOUNT", _SPIN_COUNT)
 
 
 def release_memory() -> None:
-    """Return what earlier work freed to the system; without effect where it cannot be asked."""
+    """Return freed memory to the system where the C library supports it."""
     gc.collect()
     if sys.platform.startswith("linux"):
         import ctypes
@@ -60,16 +60,16 @@ def release_memory() -> None:
 
 @dataclass
 class Memory:
-    """Peak of resident memory in bytes; None where the system does not tell."""
+    """Peak resident memory in bytes; None if the system does not report it."""
 
     peak: int | None = None
 
 
 @contextmanager
 def measure_peak_memory() -> Iterator[Memory]:
-    """The peak inside the block, known after it: Linux counts it, and can be told to start anew.
+    """Measure the peak resident memory inside the block; available after the block, on Linux.
 
-    What was freed before the block is given back first, so that it does not count.
+    Memory freed before the block is returned to the system first, so that it does not count.
     """
     release_memory()
     memory = Memory()
@@ -86,7 +86,7 @@ def measure_peak_memory() -> Iterator[Memory]:
 
 
 def description() -> dict[str, str | int]:
-    """What a reader of measurements wants to know of the machine."""
+    """Return the machine's description for published measurements."""
     import platform
 
     return {"system": platform.system(), "processor": platform.machine(), "cores": cores()}

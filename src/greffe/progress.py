@@ -1,7 +1,7 @@
-"""Progress of long jobs and one-line notices, on standard error. Knows nothing of what is done.
+"""Progress bars and one-line notices on standard error.
 
-In a terminal a bar moves; piped, a plain line appears at most every few seconds. Each says what,
-how far, how fast and how long still.
+In a terminal, a bar is updated in place; otherwise a plain line is printed every few seconds. Both
+show the task, the fraction done, the speed and the remaining time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _folded = False
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence progress and notices inside the block."""
+    """Suppress progress and notices inside the block."""
     global _quiet
     before, _quiet = _quiet, True
     try:
@@ -34,13 +34,13 @@ def quiet() -> Iterator[None]:
 
 
 def silence() -> None:
-    """No progress and no notices for the rest of the process."""
+    """Suppress progress and notices for the rest of the process."""
     global _quiet
     _quiet = True
 
 
 def notice(text: str) -> None:
-    """One message for the user, above any bar."""
+    """Print a message for the user, above the progress bar if there is one."""
     if _quiet or _folded:
         return
     if Progress.active is not None and Progress.active.bar is not None:
@@ -50,7 +50,7 @@ def notice(text: str) -> None:
 
 
 def format_seconds(seconds: float) -> str:
-    """`0:07`, `12:30`, `1:02:03`."""
+    """Format a duration: `0:07`, `12:30`, `1:02:03`."""
     whole = max(0, round(seconds))
     hours, rest = divmod(whole, 3600)
     minutes, left = divmod(rest, 60)
@@ -58,8 +58,8 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_count(amount: float) -> str:
-    """`950`, `12.3k`, `4.56M`: three figures that fit a progress line."""
-    # Each limit is where rounding to three or four figures would reach the next unit.
+    """Format a count with three or four significant digits: `950`, `12.3k`, `4.56M`."""
+    # Above each limit, rounding would reach the next unit.
     for limit, scale, unit in ((999.5e6, 1e9, "G"), (999.5e3, 1e6, "M"), (9999.5, 1e3, "k")):
         if abs(amount) >= limit:
             return f"{amount / scale:.3g}{unit}"
@@ -69,7 +69,7 @@ def format_count(amount: float) -> str:
 class Progress:
     """A bar in a terminal, plain lines elsewhere: `with Progress("encode", n) as p: p.advance(1)`.
 
-    `total` is in units of work and drives share and time left; None shows only how much was done.
+    `total` is the amount of work; with None, the fraction and the remaining time are not shown.
     """
 
     active: Progress | None = None
@@ -120,11 +120,11 @@ class Progress:
         Progress.active = self._outer
 
     def advance(self, amount: float, detail: str | None = None) -> None:
-        """Add to what is done; `detail` is shown at the end of the line."""
+        """Add to the amount done; `detail` is shown at the end of the line."""
         self.set(self.done + amount, detail)
 
     def set(self, done: float, detail: str | None = None) -> None:
-        """Say how much is done in all."""
+        """Set the total amount done."""
         self.done = done
         if detail is not None:
             self.detail = detail
@@ -138,7 +138,7 @@ class Progress:
 
     @contextmanager
     def part(self, amount: float, detail: str) -> Iterator[None]:
-        """Work inside the block is worth `amount`: its own progress moves this one, in silence."""
+        """Count the work inside the block as `amount`; nested progress advances this bar."""
         global _folded
         begin, was_folded = self.done, _folded
         self._part, _folded = (begin, amount), True
@@ -150,7 +150,7 @@ class Progress:
         self.set(begin + amount)
 
     def status(self) -> str:
-        """Share, speed, time left and detail as one plain text."""
+        """Return fraction, speed, remaining time and detail as plain text."""
         elapsed = max(time.monotonic() - self._began, 1e-9)
         speed = (self.done - self._start) / elapsed
         parts = []

@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and read with an error that names them. Knows no contents."""
+"""Atomic file writes, and reads whose errors name the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from greffe.errors import CorruptError, RunError
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write so that the path holds either the old content or all of the new one."""
+    """Write `data` atomically: a crash leaves either the old content or the new one."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -27,37 +27,37 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write JSON atomically, readable by people."""
+    """Write indented JSON atomically."""
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-    # File names that are not UTF-8 reach us as lone surrogates, which JSON can escape.
+    # Python represents file names that are not UTF-8 with lone surrogates; JSON can escape these.
     write_atomic(path, text.encode("utf-8", "backslashreplace"))
 
 
 def read_json(path: Path, what: str) -> Any:
-    """Parsed JSON, or a CorruptError that names the file and what it should have been."""
+    """Return parsed JSON; `what` names the expected content in the CorruptError otherwise."""
     try:
         return json.loads(path.read_bytes())
     except FileNotFoundError:
         raise CorruptError(f"{path} is missing.", expected=what, found="no such file") from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise CorruptError(
-            f"{path} is damaged.", expected=what, found=f"not readable as JSON: {error}"
+            f"{path} is damaged.", expected=what, found=f"invalid JSON: {error}"
         ) from None
 
 
 def disk_error(error: OSError, path: Path) -> RunError:
-    """What a failed write means for the user."""
+    """Turn a failed write into an error for the user."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return RunError(
-        f"{'The disk is full' if full else 'Writing failed'}: {path} was not written.",
+        f"{'The disk is full' if full else 'Writing failed'}: could not write {path}.",
         found=str(error),
-        hint="what was on disk before is unchanged; free some space, then go on with --resume"
+        hint="existing files are unchanged; free some space, then continue with --resume"
         if full
-        else "what was on disk before is unchanged",
+        else "existing files are unchanged",
     )
 
 
 def file_hash(path: Path) -> str:
-    """SHA-256 of a file's content, in hex."""
+    """Return the SHA-256 of a file's content as a hex string."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

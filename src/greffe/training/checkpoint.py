@@ -1,7 +1,7 @@
-"""Training state on disk, for resuming exactly, and the weights of runs. Atomic, never unpickles.
+"""Checkpoints for exact resuming, and loading of a run's weights. Writes are atomic; no pickle.
 
-weights.safetensors                     what a finished run holds, in single or half precision
-checkpoints/step-00001200/              all that is needed to go on from there
+weights.safetensors                     weights of a finished run, in single or half precision
+checkpoints/step-00001200/              everything needed to resume from this step
     weights.safetensors optimizer.safetensors state.json
 checkpoints/best-00000800.safetensors   the best weights so far
 """
@@ -33,10 +33,10 @@ OPTIMIZER = "optimizer.safetensors"
 
 
 class TrainingState(Spec):
-    """Everything besides tensors that a resumed run must know."""
+    """The training state besides tensors."""
 
     tokenizer: str = ""
-    """Fingerprint of the vocabulary that the weights are for."""
+    """Fingerprint of the tokenizer that the weights belong to."""
     step: int = 0
     tokens: int = 0
     seconds: float = 0.0
@@ -47,7 +47,7 @@ class TrainingState(Spec):
     best_hash: str | None = None
     evaluations_without_better: int = 0
     compiled: bool = False
-    """Whether torch.compile is in use: a resumed run computes the same way to the last digit."""
+    """Whether torch.compile is in use: a resumed run must compute in exactly the same way."""
     last_evaluation: dict[str, Any] = Field(default_factory=dict)
     best_evaluation: dict[str, Any] = Field(default_factory=dict)
     files: dict[str, str] = Field(default_factory=dict)
@@ -58,14 +58,14 @@ def _folder(step: int) -> str:
 
 
 def best_path(checkpoints: Path, step: int) -> Path:
-    """Where the best weights of a step are."""
+    """Return the path of the best weights, saved at `step`."""
     return checkpoints / f"best-{step:08}.safetensors"
 
 
 def save_checkpoint(
     checkpoints: Path, model: Model, optimizer: torch.optim.Optimizer, state: TrainingState
 ) -> None:
-    """A complete new folder first, then the old ones go: at any moment one whole state exists."""
+    """Write a complete new checkpoint, then remove the old ones: one is always complete."""
     final = checkpoints / _folder(state.step)
     temporary = checkpoints / f".{final.name}.{os.getpid()}.tmp"
     shutil.rmtree(temporary, ignore_errors=True)
@@ -91,9 +91,10 @@ def save_checkpoint(
 
 
 def save_best(checkpoints: Path, model: Model, step: int) -> str:
-    """Keep these weights as the best; returns their hash.
+    """Save the current weights as the best so far; return their hash.
 
-    The best that the last checkpoint speaks of stays until the next one: after a crash it counts.
+    The best weights that the last checkpoint refers to are kept until the next checkpoint, because
+    a run resumed after a crash needs them.
     """
     try:
         checkpoints.mkdir(exist_ok=True)
@@ -113,13 +114,13 @@ def _remove_bests(checkpoints: Path, keep: set[int | None]) -> None:
 
 
 def last_checkpoint(checkpoints: Path) -> Path | None:
-    """The newest complete checkpoint, if there is one."""
+    """Return the newest complete checkpoint, or None."""
     found = sorted(checkpoints.glob("step-*")) if checkpoints.is_dir() else []
     return found[-1] if found else None
 
 
 def read_state(folder: Path) -> TrainingState:
-    """The state file of a checkpoint."""
+    """Read the state file of a checkpoint."""
     try:
         return TrainingState.model_validate(read_json(folder / STATE_FILE, "a training state"))
     except ValidationError as error:
@@ -127,7 +128,7 @@ def read_state(folder: Path) -> TrainingState:
 
 
 def load_checkpoint(folder: Path, model: Model, optimizer: torch.optim.Optimizer) -> TrainingState:
-    """Put model and optimizer exactly where they were."""
+    """Restore model and optimizer from a checkpoint; return the training state."""
     state = read_state(folder)
     load_exact(model, load_tensors(folder / WEIGHTS, state.files.get(WEIGHTS)), str(folder))
     moments = load_tensors(folder / OPTIMIZER, state.files.get(OPTIMIZER))
@@ -153,10 +154,10 @@ def _optimizer_tensors(model: Model, optimizer: torch.optim.Optimizer) -> dict[s
 
 
 def run_weights(run: RunDirectory) -> tuple[dict[str, Tensor], str]:
-    """Weights of a run and their file's hash; of an unfinished one, the best or last so far.
+    """Return a run's weights and their file's hash; for an unfinished run, the best or last so far.
 
-    Always in single precision, whatever the file holds: what is computed with them, and the hash
-    of the tensors that a comparison checks, does not depend on how they were kept.
+    Weights are returned in single precision even if stored in half precision, so that results and
+    tensor hashes do not depend on the storage format.
     """
     manifest = run.manifest()
     if manifest.status == "finished":
@@ -167,7 +168,7 @@ def run_weights(run: RunDirectory) -> tuple[dict[str, Tensor], str]:
         raise RunError(
             f"{run.name} has no weights yet.",
             expected="a finished run, or one with a checkpoint",
-            hint="the command that began it, with --resume, goes on",
+            hint="rerun the command that started it with --resume",
         )
     state = read_state(folder)
     if state.best_step is not None and run.recipe().train.keep == "best":
@@ -176,22 +177,22 @@ def run_weights(run: RunDirectory) -> tuple[dict[str, Tensor], str]:
     else:
         step, digest = state.step, state.files[WEIGHTS]
         path = folder / WEIGHTS
-    notice(f"{run.name} is not finished: using its weights of step {step}")
+    notice(f"{run.name} is not finished: using its weights from step {step}")
     assert digest is not None
     return _widened(load_tensors(path, digest)), digest
 
 
 def _widened(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The same values, half precision as single precision."""
+    """Convert half-precision tensors to single precision."""
     narrow = (torch.float16, torch.bfloat16)
     return {name: t.float() if t.dtype in narrow else t for name, t in tensors.items()}
 
 
 def write_half(run: RunDirectory, out: str | Path) -> RunDirectory:
-    """A finished run once more, in half precision and without traces of where it was made.
+    """Copy a finished run to `out` in half precision, without the command line and local paths.
 
-    A run that is already in `out` is replaced; other files there stay. What is kept of the lineage:
-    hashes of data, tokenizer and weights, versions and date; what is not: the command and folders.
+    An existing run in `out` is replaced; other files stay. The lineage keeps the hashes of data,
+    tokenizer and weights, the versions and the date.
     """
     manifest = run.manifest()
     if manifest.status != "finished" or manifest.kind == "linear":
@@ -223,12 +224,12 @@ def _halved(name: str, tensor: Tensor) -> Tensor:
         f"{name} cannot be written in half precision.",
         expected=f"values up to ±{torch.finfo(torch.float16).max:,.0f}",
         found=f"{tensor.abs().max():,.4g}",
-        hint="weights that large are no good sign: look at the training's metrics",
+        hint="weights this large suggest that training diverged: check metrics.jsonl",
     )
 
 
 def load_model(run: RunDirectory) -> Model:
-    """The run's model with its weights."""
+    """Return the run's model with its weights, in eval mode."""
     manifest = run.manifest()
     model = empty_model(run.recipe().model, manifest.vocab, manifest.heads).to_empty(device="cpu")
     weights, _ = run_weights(run)
@@ -237,16 +238,16 @@ def load_model(run: RunDirectory) -> Model:
 
 
 def load_tokenizer(run: RunDirectory) -> Tokenizer:
-    """The run's tokenizer, checked against the one its weights were made for."""
+    """Return the run's tokenizer; its fingerprint must match the weights."""
     tokenizer = Tokenizer.load(run.tokenizer_path)
     check_tokenizer(run.manifest().lineage.tokenizer, tokenizer.fingerprint, run.name)
     return tokenizer
 
 
 def load_classification_tokenizer(run: RunDirectory) -> Tokenizer:
-    """The tokenizer with which texts are classified: a base's recipe says if in small letters."""
+    """Return the tokenizer for classification, lowercased if a base's recipe says so."""
     tokenizer = load_tokenizer(run)
-    # Whatever has learnt labels reads with its own tokenizer, as it is.
+    # A classifier's saved tokenizer already lowercases if it has to.
     is_base = run.manifest().kind == "language-model"
     return (
         tokenizer.lowercased() if is_base and run.recipe().classification.lowercase else tokenizer
@@ -257,12 +258,12 @@ def check_tokenizer(
     expected: str,
     found: str,
     where: str,
-    hint: str = "prepare the text again with the parent's own: greffe prepare --tokenizer RUN",
+    hint: str = "prepare the text with the parent's tokenizer: greffe prepare --tokenizer RUN",
 ) -> None:
-    """Two fingerprints that must be one."""
+    """Raise MismatchError unless the two fingerprints are equal."""
     if expected != found:
         raise MismatchError(
-            f"{where}: the tokenizer is not the one the weights were made for.",
+            f"{where}: the tokenizer does not match the weights.",
             expected=f"fingerprint {expected[:12]}",
             found=f"fingerprint {found[:12]}",
             hint=hint,

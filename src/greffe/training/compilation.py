@@ -1,4 +1,4 @@
-"""torch.compile where it pays: measured on the run's own batches; one line where it cannot be."""
+"""Use torch.compile if a measurement on the run's own batches shows that it is faster."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from greffe.model.model import Model
 from greffe.progress import notice
 
 TRIES = 3
-WORTH = 0.97  # of the time without: a smaller gain is within the noise of a few steps
+WORTH = 0.97  # of the time without it: a smaller gain is within the noise of a few steps
 
 
 def compile_model(model: Model) -> bool:
-    """Compile the base in place, so that the names of its weights never change."""
-    # torch asks for this very one and looks for no other.
+    """Compile the base in place, which keeps parameter names; return whether it worked."""
+    # The compiler that torch uses; it looks for no other.
     compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
     if shutil.which(compiler) is None:
         notice(f"no C++ compiler ({compiler}) found: training runs without torch.compile")
@@ -28,22 +28,22 @@ def compile_model(model: Model) -> bool:
 
 
 def compile_if_faster(model: Model, forward_and_backward: Callable[[], None]) -> bool:
-    """Time a few steps with and without torch.compile, keep the faster way, and say which."""
+    """Time a few steps with and without torch.compile; keep and report the faster option."""
     plain = _seconds(forward_and_backward)
     if not compile_model(model):
         return False
-    notice("trying torch.compile on a few steps; compiling takes a minute")
+    notice("testing torch.compile on a few steps; compiling takes about a minute")
     try:
         compiled = _seconds(forward_and_backward)
-    except Exception as error:  # whatever a compiler may die of, training can do without it
+    except Exception as error:  # compilers fail in many ways; training works without them
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        notice(f"torch.compile failed, training runs without it: {reason}")
+        notice(f"torch.compile failed, training continues without it: {reason}")
         _undo(model)
         return False
     is_faster = compiled < WORTH * plain
     notice(
         f"torch.compile {'on' if is_faster else 'off'}: "
-        f"{compiled * 1e3:.0f} ms a step with it, {plain * 1e3:.0f} ms without"
+        f"{compiled * 1e3:.0f} ms per step with it, {plain * 1e3:.0f} ms without"
     )
     if not is_faster:
         _undo(model)
@@ -51,7 +51,7 @@ def compile_if_faster(model: Model, forward_and_backward: Callable[[], None]) ->
 
 
 def _seconds(work: Callable[[], None]) -> float:
-    work()  # warms up, or compiles
+    work()  # warm-up, or compilation
     times = []
     for _ in range(TRIES):
         start = time.perf_counter()
@@ -61,5 +61,5 @@ def _seconds(work: Callable[[], None]) -> float:
 
 
 def _undo(model: Model) -> None:
-    # torch has no public way back from nn.Module.compile.
+    # torch has no public way to undo nn.Module.compile.
     model.base._compiled_call_impl = None

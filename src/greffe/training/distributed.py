@@ -1,6 +1,7 @@
-"""World: torchrun's environment as one value. Knows no model; with one process it does nothing.
+"""World: rank and world size from torchrun, and the collective operations that training needs.
 
-Everything that must agree between processes goes through here: counts, gradients, stop flags.
+All values that must agree between ranks pass through here: counts, gradients, stop flags. With a
+single process every operation returns its input.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from greffe.progress import silence
 
 @dataclass(frozen=True)
 class World:
-    """Which of how many processes this is."""
+    """Rank of this process and the number of processes."""
 
     rank: int = 0
     size: int = 1
 
     @classmethod
     def join(cls) -> World:
-        """The world that torchrun describes, joined; a world of one without torchrun."""
+        """Join torchrun's process group; without torchrun, return a world of one process."""
         size = int(os.environ.get("WORLD_SIZE", "1"))
         if size > 1 and not dist.is_initialized():
-            # Models stay in the processor's memory, which gloo alone can sum.
-            # The others wait while the first prepares a text, which may take hours.
+            # Models live in CPU memory, which only gloo can reduce. The long timeout: the other
+            # ranks wait while the main rank prepares a corpus, which may take hours.
             dist.init_process_group("gloo", timeout=timedelta(days=2))
         world = cls(rank=int(os.environ.get("RANK", "0")), size=size)
         atexit.register(world.leave)
@@ -42,11 +43,11 @@ class World:
 
     @property
     def is_main(self) -> bool:
-        """True on the one process that writes to disk and speaks to the user."""
+        """True on rank 0, which alone writes to disk and prints messages."""
         return self.rank == 0
 
     def sum(self, values: Sequence[float]) -> list[float]:
-        """Element-wise sum over all processes, the same on each."""
+        """Return the element-wise sum over all ranks, on every rank."""
         if self.size == 1:
             return list(values)
         total = torch.tensor(list(values), dtype=torch.float64)
@@ -54,21 +55,21 @@ class World:
         return [float(value) for value in total]
 
     def shard(self, items: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """This process's part: the parts of all processes follow each other and miss nothing."""
+        """Return this rank's contiguous shard; the shards of all ranks together are `items`."""
         return np.array_split(items, self.size)[self.rank]
 
     def broadcast(self, value: float) -> float:
-        """The value that the main process has, on every process."""
+        """Return rank 0's value on every rank."""
         return self.sum([value if self.is_main else 0.0])[0]
 
     def sum_gradients(self, parameters: Sequence[torch.nn.Parameter]) -> None:
-        """Add up gradients in place; losses are sums over the global count, so no division."""
+        """Sum gradients over all ranks in place; losses are already divided by the global count."""
         if self.size == 1:
             return
-        # A rank whose rows did not need a head has no gradient for it where another rank has one.
-        wanted = self.sum([float(p.grad is not None) for p in parameters])
+        # A rank whose rows did not use a head has no gradient for it, while another rank may.
+        ranks_with_gradient = self.sum([float(p.grad is not None) for p in parameters])
         gradients = []
-        for parameter, ranks in zip(parameters, wanted, strict=True):
+        for parameter, ranks in zip(parameters, ranks_with_gradient, strict=True):
             if ranks and parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
             if parameter.grad is not None:
@@ -82,16 +83,16 @@ class World:
             gradient.copy_(part.view_as(gradient))
 
     def broadcast_tensor(self, tensor: torch.Tensor) -> None:
-        """Give every process what the main process holds, in place."""
+        """Copy rank 0's tensor to every rank, in place."""
         if self.size > 1:
             dist.broadcast(tensor, src=0)
 
     def barrier(self) -> None:
-        """Wait until every process is here."""
+        """Wait until every rank has reached this point."""
         if self.size > 1:
             dist.barrier()
 
     def leave(self) -> None:
-        """Close the process group."""
+        """Destroy the process group."""
         if self.size > 1 and dist.is_initialized():
             dist.destroy_process_group()

@@ -1,8 +1,8 @@
-"""Gradients between backward and step: summed over ranks, measured, clipped. Knows no optimizer.
+"""Gradients between backward and step: summed over ranks and clipped.
 
-An embedding that is only looked up gets its gradient as the few rows that a batch used. The
-optimizer wants all of them, so the rows are set into a table of zeros that is kept, and taken out
-again after the step: no table is cleared, measured or scaled whole; every number stays the same.
+The embedding's gradient is sparse: it holds only the rows that a batch used. The optimizer needs a
+dense tensor, so the rows are written into a table of zeros that is kept between steps and cleared
+afterwards. The whole table is never cleared, measured or scaled, and the result is identical.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ CLIP_EPSILON = 1e-6
 
 @dataclass(frozen=True)
 class _UsedRows:
-    """Part of a gradient that is not zero: its row numbers [R] and their values [R, D]."""
+    """The nonzero rows of a gradient: row numbers [R] and values [R, D]."""
 
     numbers: Tensor
     values: Tensor
 
 
 class Gradients:
-    """Those of one model's parameters, from one step to the next."""
+    """The gradients of a model's parameters."""
 
     def __init__(self, parameters: Sequence[nn.Parameter], world: World) -> None:
         self.parameters = parameters
@@ -36,7 +36,7 @@ class Gradients:
         self._used: dict[nn.Parameter, _UsedRows] = {}
 
     def clear(self) -> None:
-        """Forget the last step's."""
+        """Clear the last step's gradients."""
         for parameter in self.parameters:
             parameter.grad = None
         for parameter, used in self._used.items():
@@ -44,13 +44,13 @@ class Gradients:
         self._used.clear()
 
     def gather(self) -> None:
-        """Sum them over all ranks, and give every parameter a dense one."""
+        """Make all gradients dense and sum them over all ranks."""
         for parameter in self.parameters:
             gradient = parameter.grad
             if gradient is None or not gradient.is_sparse:
                 continue
             if self.world.size > 1:
-                # Ranks used different rows: their sum is as long as all of them.
+                # Ranks used different rows, so only dense gradients can be summed.
                 parameter.grad = gradient.to_dense()
                 continue
             used = _used_rows(gradient)
@@ -63,10 +63,10 @@ class Gradients:
         self.world.sum_gradients(self.parameters)
 
     def clip(self, limit: float) -> float:
-        """Scale all of them so that their norm is at most `limit` (0: any); the norm before."""
+        """Scale the gradients to a total norm of at most `limit` (0: no limit); return the norm."""
         given = [parameter for parameter in self.parameters if parameter.grad is not None]
         norm = float(nn.utils.get_total_norm([self._measured(parameter) for parameter in given]))
-        # A factor of one, and one that is not a number, would be a pass over all for nothing.
+        # Skip the pass over all gradients if the factor would be one or not finite.
         if 0 < limit < norm < float("inf"):
             factor = limit / (norm + CLIP_EPSILON)
             for parameter in given:
@@ -76,16 +76,16 @@ class Gradients:
         return norm
 
     def _measured(self, parameter: nn.Parameter) -> Tensor:
-        """What of a gradient is not zero."""
+        """Return the part of a gradient that is not zero."""
         assert parameter.grad is not None
         used = self._used.get(parameter)
         return parameter.grad if used is None else used.values
 
 
 def _used_rows(gradient: Tensor) -> _UsedRows:
-    """The rows of a sparse gradient, each once; summed in the order of a dense one, to the bit."""
-    numbers, places = gradient._indices()[0].unique(return_inverse=True)  # type: ignore[no-untyped-call]
+    """Sum duplicate rows of a sparse gradient, in the order (and to the bit) of a dense one."""
+    numbers, inverse = gradient._indices()[0].unique(return_inverse=True)  # type: ignore[no-untyped-call]
     values = gradient._values()
     return _UsedRows(
-        numbers, values.new_zeros(len(numbers), *values.shape[1:]).index_add_(0, places, values)
+        numbers, values.new_zeros(len(numbers), *values.shape[1:]).index_add_(0, inverse, values)
     )

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a flag that the loop reads between steps, so that state can be saved."""
+"""Turn Ctrl-C and SIGTERM into a flag that the loop checks between steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Self
 
 
 class Interruption:
-    """Inside the block the first signal only sets `requested`; a second one acts at once."""
+    """Inside the block, the first signal only sets `requested`; a second one acts immediately."""
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -18,7 +18,7 @@ class Interruption:
         self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
-        # Python delivers signals to the main thread only; elsewhere the caller handles them.
+        # Python allows signal handlers in the main thread only; elsewhere the caller handles them.
         if threading.current_thread() is threading.main_thread():
             for number in self.SIGNALS:
                 self._previous[number] = signal.signal(number, self._handle)

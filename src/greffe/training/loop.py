@@ -1,7 +1,7 @@
-"""The one training loop: a generator of steps. Knows no files, no evaluation, no progress bar.
+"""The training loop: a generator of steps, used by all pipelines.
 
-Between two steps the caller evaluates, logs and saves in plain code. Every random choice of a step
-is a function of the seed and the step, so a loop started at step k does what the first one did.
+Between two steps the caller evaluates, logs and saves; there are no callbacks. Every random choice
+of a step is a function of the seed and the step, so a loop started at step k continues exactly.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from greffe.training.schedule import Budget, Clock, lr_factor
 
 @dataclass(frozen=True)
 class Step:
-    """What one optimizer step did."""
+    """The result of one optimizer step."""
 
     before: Clock
     clock: Clock
@@ -55,11 +55,11 @@ def train(
     world: World,
     is_interrupted: Callable[[], bool] = lambda: False,
 ) -> Iterator[Step]:
-    """Steps until the budget is used up; `batches(step)` gives this rank's parts of a step."""
+    """Yield steps until the budget is used up; `batches(step)` gives this rank's micro-batches."""
     clock = start
     layers = model.spec.layers
     gradients = Gradients(list(model.parameters()), world)
-    model.base.embedding.sparse = True  # its gradient comes as the rows that a batch used
+    model.base.embedding.sparse = True  # its gradient holds only the rows that a batch used
     mark = time.perf_counter()
     while not budget.is_over(clock):
         model.train()
@@ -90,7 +90,7 @@ def train(
                 total.backward()  # type: ignore[no-untyped-call]
         gradients.gather()
 
-        # One exchange decides for all ranks: how the step went, whether to stop, how late it is.
+        # One all-reduce for the losses, the elapsed time and the request to stop.
         now = time.perf_counter()
         *global_sums, elapsed, interruptions = world.sum(
             [*sums.values(), (now - mark) / world.size, float(is_interrupted())]
@@ -127,9 +127,9 @@ def train(
         )
         if skipped_in_a_row >= spec.nonfinite_limit:
             raise TrainingError(
-                f"The loss was not finite in {skipped_in_a_row} steps in a row; the run ends here.",
+                f"The loss was not finite for {skipped_in_a_row} steps in a row; training stopped.",
                 expected="finite losses and gradients",
                 found=f"loss {loss}, gradient norm {norm} at step {clock.step}",
-                hint="the last good checkpoint is kept; go on from it in a new run, with --from "
-                f"and a lower rate, for example --set train.lr={spec.lr / 3:.1g}",
+                hint="the last good checkpoint is kept; continue from it in a new run with --from "
+                f"and a lower learning rate, for example --set train.lr={spec.lr / 3:.1g}",
             )

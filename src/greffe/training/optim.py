@@ -1,4 +1,4 @@
-"""AdamW with groups: layer-wise rates, spared parameters, freezing and gradual unfreezing."""
+"""AdamW with parameter groups: layer-wise learning rates, weight decay, freezing, unfreezing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BLOCK = re.compile(r"base\.blocks\.(\d+)\.")
 
 
 def level_of(name: str, layers: int) -> int:
-    """Height of a tensor: 0 the embedding, 1 … layers the blocks, layers + 1 the heads."""
+    """Return a tensor's level: 0 for the embedding, 1 … layers for blocks, layers + 1 for heads."""
     if match := _BLOCK.match(name):
         return int(match[1]) + 1
     if name.startswith("base.final_norm"):
@@ -22,13 +22,13 @@ def level_of(name: str, layers: int) -> int:
 
 
 def is_decayed(name: str, parameter: nn.Parameter) -> bool:
-    """Matrices decay; biases, norms, embeddings and learned positions do not."""
+    """Return whether weight decay applies: to matrices, except embeddings and learned positions."""
     is_table = name.startswith(("base.embedding", "base.position"))
     return parameter.ndim >= 2 and not is_table
 
 
 def build_optimizer(model: nn.Module, spec: TrainSpec, layers: int) -> torch.optim.AdamW:
-    """One group for each (height, decayed or not); a group's `scale` multiplies the schedule."""
+    """Build one group per level and decay setting; `scale` multiplies the scheduled rate."""
     groups: dict[tuple[int, bool], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         key = (level_of(name, layers), is_decayed(name, parameter))
@@ -51,13 +51,13 @@ def build_optimizer(model: nn.Module, spec: TrainSpec, layers: int) -> torch.opt
 
 
 def set_rates(optimizer: torch.optim.Optimizer, lr: float) -> None:
-    """Give each group its share of `lr`."""
+    """Set each group's learning rate to `lr` times its scale."""
     for group in optimizer.param_groups:
         group["lr"] = lr * group["scale"]
 
 
 def lowest_moving_level(spec: TrainSpec, layers: int, epoch: int) -> int:
-    """Tensors below this height are frozen in this epoch (0-based)."""
+    """Return the level below which tensors are frozen in this epoch (0-based)."""
     frozen = layers + 1 if spec.freeze == "base" else min(spec.freeze, layers + 1)
     if spec.gradual_unfreezing:
         frozen = max(frozen, layers + 1 - epoch)
@@ -65,6 +65,6 @@ def lowest_moving_level(spec: TrainSpec, layers: int, epoch: int) -> int:
 
 
 def freeze_below(model: nn.Module, level: int, layers: int) -> None:
-    """Frozen tensors take no gradient, and so neither its memory nor an optimizer step."""
+    """Disable gradients below `level`, which saves their memory and optimizer steps."""
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(level_of(name, layers) >= level)

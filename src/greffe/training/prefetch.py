@@ -1,4 +1,4 @@
-"""The next step's batches, prepared in a thread while this step computes. Knows neither of them."""
+"""Prepare the next step's batches in a thread while the current step computes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
-LONG_STEP = 0.1  # seconds: shorter steps are busy with Python, which two threads only share
+LONG_STEP = 0.1  # seconds: shorter steps mostly run Python code, which threads cannot speed up
 
 
 @contextmanager
 def prefetch(prepare: Callable[[int], T]) -> Iterator[Callable[[int], T]]:
-    """A function that gives what `prepare` gives for a step, and begins with the step after it.
+    """Return a function that returns `prepare(step)` and starts preparing the step after it.
 
-    `prepare` is a pure function of the step: who calls it, and when, changes nothing.
+    `prepare` must be a pure function of the step, so that neither thread nor order matters.
     """
     waiting: dict[int, Future[T]] = {}
     last = float("-inf")

@@ -1,7 +1,7 @@
-"""Schedules and budgets as plain functions of how far a training is. Knows no torch.
+"""Learning rate schedules and training budgets.
 
-Progress runs from 0 to 1 and may follow steps, epochs, tokens or the clock; the learning rate
-follows progress, so that a budget in minutes ends with its schedule complete.
+Progress runs from 0 to 1 and is measured in steps, epochs, tokens or time. The learning rate is a
+function of progress, so that a budget in minutes also completes its schedule.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from greffe.config.recipe import TrainSpec
 from greffe.config.spans import Span
 
-WARMUP_START = 0.01  # of the highest rate: a first step at zero would be a step lost
+WARMUP_START = 0.01  # of the peak rate: a first step at zero would be wasted
 
 
 def lr_factor(spec: TrainSpec, progress: float) -> float:
-    """Learning rate at `progress` as a share of the highest."""
+    """Return the learning rate at `progress` as a fraction of the peak rate."""
     if progress < spec.warmup:
         return max(WARMUP_START, progress / spec.warmup)
     rest = min(1.0, (progress - spec.warmup) / (1.0 - spec.warmup))
@@ -32,7 +32,7 @@ def lr_factor(spec: TrainSpec, progress: float) -> float:
 
 @dataclass(frozen=True)
 class Clock:
-    """How much of a training is done: what budgets and cadences are measured against."""
+    """Steps, tokens and seconds trained so far."""
 
     step: int = 0
     tokens: int = 0
@@ -41,14 +41,14 @@ class Clock:
 
 @dataclass(frozen=True)
 class Budget:
-    """A span made measurable by knowing how many steps an epoch has."""
+    """A training budget: a span, and the steps per epoch needed to measure it."""
 
     span: Span
     steps_per_epoch: float
 
     @classmethod
     def parse(cls, text: str, steps_per_epoch: float, least_steps: int = 0) -> Budget:
-        """`20m`, `2000steps`, `3epochs`, `50Mtokens`; epochs make at least `least_steps`."""
+        """Parse `20m`, `2000steps`, `3epochs`, `50Mtokens`; epochs make at least `least_steps`."""
         span = Span.parse(text)
         if span.unit == "epochs":
             span = replace(span, amount=max(span.amount, least_steps / steps_per_epoch))
@@ -56,13 +56,13 @@ class Budget:
 
     @property
     def total(self) -> float:
-        """The whole, in the unit that `spent` counts: seconds, tokens or steps."""
+        """Return the whole budget in the unit of `spent`: seconds, tokens or steps."""
         if self.span.unit == "epochs":
             return float(math.ceil(self.span.amount * self.steps_per_epoch - 1e-9))
         return math.ceil(self.span.amount) if self.span.unit == "steps" else self.span.amount
 
     def spent(self, clock: Clock) -> float:
-        """What is used up so far."""
+        """Return the amount used so far."""
         match self.span.unit:
             case "seconds":
                 return clock.seconds
@@ -72,28 +72,28 @@ class Budget:
                 return float(clock.step)
 
     def progress(self, clock: Clock) -> float:
-        """Share of the budget used, 0 to 1."""
+        """Return the fraction of the budget used, 0 to 1."""
         return min(1.0, self.spent(clock) / self.total)
 
     def is_over(self, clock: Clock) -> bool:
-        """True when nothing is left."""
+        """Return whether the budget is used up."""
         return self.spent(clock) >= self.total
 
 
 @dataclass(frozen=True)
 class Cadence:
-    """How often something happens: crossed between two clocks, or not."""
+    """How often something happens during training."""
 
     span: Span
     budget: Budget
 
     @classmethod
     def parse(cls, text: str, budget: Budget) -> Cadence:
-        """`5%`, `1epochs`, `200steps`, `2m`."""
+        """Parse `5%`, `1epochs`, `200steps`, `2m`."""
         return cls(Span.parse(text), budget)
 
     def crossings(self, clock: Clock) -> int:
-        """How many times it has been due by now."""
+        """Return how many times it has been due so far."""
         if self.span.unit == "percent":
             return int(self.budget.progress(clock) * 100.0 / self.span.amount + 1e-9)
         if self.span.unit == "epochs":
@@ -101,5 +101,5 @@ class Cadence:
         return int(Budget(self.span, self.budget.steps_per_epoch).spent(clock) / self.span.amount)
 
     def is_due(self, before: Clock, after: Clock) -> bool:
-        """True if it fell due between the two."""
+        """Return whether it became due between the two clocks."""
         return self.crossings(after) > self.crossings(before)
