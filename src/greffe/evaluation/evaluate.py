@@ -1,4 +1,4 @@
-"""A classifier against labelled examples. Knows models and examples, no files."""
+"""Evaluate a classifier on labelled examples."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def evaluate_classifier(
     causal: bool,
     long: LongTexts = "windows",
 ) -> Evaluation:
-    """Predict every example's text and compare with its label."""
+    """Classify every example and evaluate the predictions."""
     require_classifier(model, labels)
     targets = [example.label for example in examples]
-    label_indices(labels, targets)  # an unknown label is an error before the work, not after it
+    label_indices(labels, targets)  # fail on unknown labels before predicting
     texts = (example.text for example in examples)
     predictions = list(predict(model, tokenizer, labels, texts, causal=causal, long=long))
     if cuts := [prediction.cut for prediction in predictions if prediction.cut]:
@@ -43,7 +43,7 @@ def evaluate_classifier(
 def evaluate_predictions(
     labels: Sequence[str], examples: Sequence[Example], predictions: Iterable[Prediction]
 ) -> Evaluation:
-    """The same for predictions of any classifier; a lazy one is asked after labels are checked."""
+    """Evaluate predictions of any classifier; labels are checked before lazy ones are computed."""
     targets = [example.label for example in examples]
     label_indices(labels, targets)
     probabilities = np.array([[*prediction.probabilities.values()] for prediction in predictions])

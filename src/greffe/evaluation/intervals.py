@@ -1,9 +1,9 @@
-"""Means with 95 % intervals that allow for other seeds and other test texts. Knows no model.
+"""Means with 95% confidence intervals that cover new seeds and new test texts.
 
-A table has one row a seed and one column a text: 0/1 for wrong and right, or -1/0/1 for the
-difference of two arms. Both its seeds and its texts are a sample. Resampling three to eight seeds
-is too sure of itself, so that intervals of means are computed from variance components; what the
-bootstrap says stands beside them.
+A table has one row per seed and one column per text: 0/1 for wrong and correct predictions, or
+-1/0/1 for the difference of two arms. Both seeds and texts are samples. A bootstrap over three to
+eight seeds gives intervals that are too narrow, so intervals are computed from variance components;
+the bootstrap interval can be added for comparison.
 """
 
 from __future__ import annotations
@@ -25,52 +25,53 @@ Bounds = tuple[float, float]
 
 
 class Estimate(Spec):
-    """A mean over seeds (and, where it says so, over test texts) with its 95 % interval."""
+    """A mean over seeds (and, for tables, over test texts) with its 95% interval."""
 
     mean: float
     deviation: float | None
-    """Standard deviation over seeds; none for a single one."""
+    """Standard deviation over seeds; None for a single seed."""
     low: float
     high: float
     values: list[float]
-    """One a seed."""
+    """One value per seed."""
     bootstrap: tuple[float, float] | None = None
-    """The interval that resampling seeds and texts gives, where it was asked for."""
+    """Bootstrap interval over seeds and texts, if requested."""
 
 
 class CrossedError(NamedTuple):
-    """Standard errors of a table's mean, from its seeds and from its texts."""
+    """Standard errors of a table's mean due to seeds and due to texts."""
 
     of_seeds: float
     seed_degrees: int
     of_texts: float
-    """What is left when the texts' part in the seeds' own error is taken out."""
+    """Without the part that the error of the seeds already contains."""
     text_degrees: int
 
-    def reach(self, share: float) -> float:
-        """How far the mean lies from the truth, at most, in this share of samples (one side).
+    def margin(self, quantile: float) -> float:
+        """Return the one-sided margin of error at this quantile.
 
-        Each part by its own Student's t: never too short, and hardly too long from 5 seeds on.
+        Each component uses Student's t with its own degrees of freedom, which is never too narrow
+        and hardly too wide from five seeds on.
         """
-        seeds = student(share, self.seed_degrees) * self.of_seeds
-        texts = student(share, self.text_degrees) * self.of_texts
+        seeds = student_t(quantile, self.seed_degrees) * self.of_seeds
+        texts = student_t(quantile, self.text_degrees) * self.of_texts
         return math.hypot(seeds, texts)
 
 
 @cache
-def student(share: float, degrees: int) -> float:
-    """Quantile of Student's t; zero without degrees, where nothing is known to vary."""
+def student_t(quantile: float, degrees: int) -> float:
+    """Return a quantile of Student's t; zero for zero degrees of freedom."""
     from scipy import stats
 
-    return float(stats.t.ppf(share, degrees)) if degrees else 0.0
+    return float(stats.t.ppf(quantile, degrees)) if degrees else 0.0
 
 
 def crossed_error(table: np.ndarray, bounds: Bounds = (-1, 1)) -> CrossedError:
-    """How far the mean of a table [seeds, texts] would move with other seeds and other texts.
+    """Estimate the standard errors of the mean of a table [seeds, texts].
 
-    The two-way layout: mean squares of seeds, of texts and of what is left. The sum of the parts
-    is never below that of two texts that disagree, one at each bound, among so many that do not:
-    no sample is proof that nothing ever differs.
+    Two-way layout: mean squares of seeds, texts and residuals. The total variance is at least that
+    of a table in which two texts differ, one at each bound, so that a sample without any difference
+    does not give an interval of width zero.
     """
     seeds, texts = table.shape
     mean, by_seed, by_text = table.mean(), table.mean(axis=1), table.mean(axis=0)
@@ -89,28 +90,28 @@ def crossed_error(table: np.ndarray, bounds: Bounds = (-1, 1)) -> CrossedError:
 
 
 def crossed_estimate(table: np.ndarray, bounds: Bounds = (-1, 1)) -> Estimate:
-    """Mean of a table [seeds, texts] with what new seeds and new texts could make of it.
+    """Return the mean of a table [seeds, texts] with an interval for new seeds and new texts.
 
-    Near a bound the error shrinks with the true mean's own distance from it, as in Wilson's
-    interval of a proportion, which this is for one seed.
+    Near a bound the interval becomes asymmetric, as in Wilson's interval of a proportion, with
+    which it coincides for a single seed.
     """
     table = np.asarray(table, dtype=np.float64)
     values = table.mean(axis=1)
-    reach = crossed_error(table, bounds).reach((1 + LEVEL) / 2)
-    low, high = _wilson(float(table.mean()), reach, table.shape[1], bounds)
+    margin = crossed_error(table, bounds).margin((1 + LEVEL) / 2)
+    low, high = _wilson(float(table.mean()), margin, table.shape[1], bounds)
     return _estimate(values, low, high, bounds)
 
 
 def with_bootstrap(estimate: Estimate, table: np.ndarray) -> Estimate:
-    """The same with the bootstrap's interval beside it."""
+    """Return the estimate with its bootstrap interval added."""
     return estimate.model_copy(update={"bootstrap": bootstrap_interval(table)})
 
 
 def bootstrap_interval(table: np.ndarray, seed: int = 0) -> tuple[float, float]:
-    """Percentiles of the mean of a table [seeds, texts] whose rows and columns are drawn anew."""
+    """Return the percentile interval of the mean of a table with resampled rows and columns."""
     draw = rng(seed, "bootstrap")
     seeds, texts = table.shape
-    # Texts that all seeds treat alike are drawn as one kind: few kinds instead of all texts.
+    # Identical columns are drawn as one kind: few kinds instead of many texts.
     kinds, counts = np.unique(table, axis=1, return_counts=True)
     of_texts = draw.multinomial(texts, counts / texts, size=DRAWS) / texts  # [DRAWS, kinds]
     of_seeds = draw.multinomial(seeds, np.full(seeds, 1 / seeds), size=DRAWS) / seeds
@@ -120,30 +121,31 @@ def bootstrap_interval(table: np.ndarray, seed: int = 0) -> tuple[float, float]:
 
 
 def seeds_estimate(values: Sequence[float], bounds: Bounds = (-math.inf, math.inf)) -> Estimate:
-    """Mean of one figure a seed with Student's interval; a single seed has no width."""
+    """Return the mean of one value per seed with Student's interval; width zero for one seed."""
     figures = np.asarray(values, dtype=np.float64)
     mean, degrees = float(figures.mean()), len(figures) - 1
     error = float(figures.std(ddof=1)) / math.sqrt(len(figures)) if degrees else 0.0
-    reach = student((1 + LEVEL) / 2, degrees) * error
-    return _estimate(figures, mean - reach, mean + reach, bounds)
+    margin = student_t((1 + LEVEL) / 2, degrees) * error
+    return _estimate(figures, mean - margin, mean + margin, bounds)
 
 
-def _wilson(mean: float, reach: float, texts: int, bounds: Bounds) -> tuple[float, float]:
-    """Means m with |m - mean| within `reach`, scaled by the root of (m - bounds) / (mean - bounds).
+def _wilson(mean: float, margin: float, texts: int, bounds: Bounds) -> tuple[float, float]:
+    """Return the means m for which |m - mean| is within the margin of error at m.
 
+    The margin is scaled by the standard deviation of a proportion at m relative to that at `mean`.
     A mean at a bound counts as half a text away from it.
     """
     start, width = bounds[0], bounds[1] - bounds[0]
-    share, relative = (mean - start) / width, reach / width
-    inside = min(max(share, 0.5 / texts), 1 - 0.5 / texts)
+    fraction, relative = (mean - start) / width, margin / width
+    inside = min(max(fraction, 0.5 / texts), 1 - 0.5 / texts)
     pull = relative**2 / (inside * (1 - inside))
-    centre = (share + pull / 2) / (1 + pull)
-    half = math.sqrt(pull * share * (1 - share) + pull**2 / 4) / (1 + pull)
+    centre = (fraction + pull / 2) / (1 + pull)
+    half = math.sqrt(pull * fraction * (1 - fraction) + pull**2 / 4) / (1 + pull)
     return start + width * (centre - half), start + width * (centre + half)
 
 
 def _estimate(values: np.ndarray, low: float, high: float, bounds: Bounds) -> Estimate:
-    """All together; the interval holds the mean, whatever rounding does."""
+    """Build the estimate; the interval contains the mean despite rounding."""
     mean = float(values.mean())
     return Estimate(
         mean=mean,

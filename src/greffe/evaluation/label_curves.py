@@ -1,8 +1,8 @@
-"""Accuracy against the number of labels: what labels one arm saves, what more would bring.
+"""Learning curves: accuracy as a function of the number of labels.
 
-A curve holds one table [seeds, texts] of right answers for each number of labels, the same texts
-in all of them. Intervals come from a bootstrap that draws seeds and texts anew, the same ones for
-every arm and every number of labels. Knows no model.
+A curve maps each number of labels to a table [seeds, texts] of correct predictions on the same
+texts. Intervals come from a bootstrap that resamples seeds and texts jointly for all arms and all
+numbers of labels.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from statistics import NormalDist
 import numpy as np
 
 from greffe.config.recipe import Spec
-from greffe.evaluation.intervals import LEVEL, student
+from greffe.evaluation.intervals import LEVEL, student_t
 from greffe.seeding import rng
 
 DRAWS = 1000
 POWERS = np.geomspace(0.05, 1, 61)
-"""Exponents tried for the law of error against labels."""
+"""Exponents tried for the power law of the error."""
 CELLS_AT_ONCE = 2_000_000
 ROUNDING = 1e-9
-"""Accuracies that differ by less are the same."""
+"""Accuracies that differ by less are equal."""
 
 Curve = Mapping[int, np.ndarray]
 
 
 class Equivalent(Spec):
-    """How many labels a second arm needs to do as well; with a 95 % interval."""
+    """The number of labels a second arm needs for the same accuracy, with a 95% interval."""
 
     value: float | None
-    """None: not reached with the most labels that were measured."""
+    """None: not reached with the largest number of labels."""
     low: float | None
     high: float | None
     is_floor: bool
-    """The second arm is better with its fewest labels already: `value` is those."""
+    """The second arm is already better with its smallest number of labels, which is `value`."""
 
 
 class Extrapolated(Spec):
-    """The accuracy that more labels would add, with a 95 % interval."""
+    """The accuracy gained with more labels, with a 95% interval."""
 
     gain: float
     low: float
@@ -47,10 +47,10 @@ class Extrapolated(Spec):
 
 
 def equivalent_labels(first: np.ndarray, second: Curve, seed: int = 0) -> Equivalent:
-    """Labels with which the second arm reaches the accuracy of `first` [seeds, texts].
+    """Estimate the labels with which the second arm reaches the accuracy of `first` [seeds, texts].
 
-    The second arm's curve is made to rise (isotonic regression) and read between its points on a
-    logarithmic scale of labels.
+    The second arm's curve is made monotonic (isotonic regression) and interpolated between its
+    points on a logarithmic scale of labels.
     """
     labels = sorted(second)
     means = _means_and_draws([first, *(second[count] for count in labels)], seed)
@@ -66,9 +66,9 @@ def equivalent_labels(first: np.ndarray, second: Curve, seed: int = 0) -> Equiva
 
 
 def extrapolate(curve: Curve, more: int, seed: int = 0) -> Extrapolated | None:
-    """What `more` labels beyond the most measured would bring; None with fewer than three points.
+    """Estimate the gain from `more` labels than measured; None with fewer than three points.
 
-    The error is taken to fall as a + b / labels^c with a, b >= 0 and 0 < c <= 1.
+    The error is modelled as a + b / labels^c with a, b >= 0 and 0 < c <= 1.
     """
     assert more > 0
     labels = sorted(curve)
@@ -82,61 +82,61 @@ def extrapolate(curve: Curve, more: int, seed: int = 0) -> Extrapolated | None:
 
 
 def rising(curves: np.ndarray) -> np.ndarray:
-    """The nearest curves [n, points] that never fall: least squares, equal weights.
+    """Return the isotonic regression of curves [n, points]: least squares, equal weights.
 
-    The largest, over starts, of the smallest, over ends, mean of a stretch around each point;
-    scikit-learn does one curve at a time.
+    By the max-min formula: the maximum over starts of the minimum over ends of the mean of the
+    interval around each point. scikit-learn fits one curve at a time.
     """
     points = curves.shape[1]
     sums = np.concatenate([np.zeros((len(curves), 1)), curves.cumsum(axis=1)], axis=1)
     fitted = np.full(curves.shape, -math.inf)
     for start in range(points):
         lengths = np.arange(1, points - start + 1)
-        stretches = (sums[:, start + 1 :] - sums[:, [start]]) / lengths
-        # Smallest mean of the stretches that end at each point or later.
-        smallest = np.minimum.accumulate(stretches[:, ::-1], axis=1)[:, ::-1]
+        interval_means = (sums[:, start + 1 :] - sums[:, [start]]) / lengths
+        # Smallest mean of the intervals that end at each point or later.
+        smallest = np.minimum.accumulate(interval_means[:, ::-1], axis=1)[:, ::-1]
         fitted[:, start:] = np.maximum(fitted[:, start:], smallest)
     return fitted
 
 
 def _labels_reaching(targets: np.ndarray, curves: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Where rising curves [n, points] reach their targets [n]; infinite where they do not."""
+    """Return where monotonic curves [n, points] reach their targets [n]; infinite if never."""
     reaching = curves >= targets[:, None] - ROUNDING
     after = reaching.argmax(axis=1)
     before = np.maximum(after - 1, 0)
     each, scale = np.arange(len(curves)), np.log(labels)
     below, above = curves[each, before], curves[each, after]
-    # Measured numbers come back as they are, not as exponents of their logarithms.
+    # Measured numbers are returned exactly, not as the exponential of their logarithm.
     is_between = (after > 0) & (above > targets + ROUNDING)
-    share = np.divide(targets - below, above - below, out=np.ones(len(each)), where=is_between)
-    between = np.exp(scale[before] + share * (scale[after] - scale[before]))
+    fraction = np.divide(targets - below, above - below, out=np.ones(len(each)), where=is_between)
+    between = np.exp(scale[before] + fraction * (scale[after] - scale[before]))
     found = np.where(is_between, between, labels[after])
     return np.where(reaching.any(axis=1), found, math.inf)
 
 
 def _power_law_gains(errors: np.ndarray, labels: np.ndarray, then: int) -> np.ndarray:
-    """Fall of errors [n, points] from the most labels to `then`, by the best law of each row."""
+    """Return the decrease of errors [n, points] up to `then` labels, by each row's best fit."""
     best, gains = np.full(len(errors), math.inf), np.zeros(len(errors))
     for power in POWERS:
         shape = (labels / labels[-1]) ** -power  # [points]; 1 at the end
         centred = shape - shape.mean()
         slope = np.maximum(errors @ centred / (centred @ centred), 0)
         limit = errors.mean(axis=1) - slope * shape.mean()
-        # A negative limit: the law without one.
+        # If the limit is negative, fit the law without a limit.
         slope = np.where(limit < 0, errors @ shape / (shape @ shape), slope)
         limit = np.maximum(limit, 0)
-        missed = ((errors - limit[:, None] - slope[:, None] * shape) ** 2).sum(axis=1)
-        is_better = missed < best
-        best = np.where(is_better, missed, best)
+        squared = ((errors - limit[:, None] - slope[:, None] * shape) ** 2).sum(axis=1)
+        is_better = squared < best
+        best = np.where(is_better, squared, best)
         gains = np.where(is_better, slope * (1 - (then / labels[-1]) ** -power), gains)
     return gains
 
 
 def _means_and_draws(tables: Sequence[np.ndarray], seed: int) -> np.ndarray:
-    """Mean of each table, then the same for DRAWS new samples of seeds and texts; [1 + DRAWS, n].
+    """Return the tables' means, then those of DRAWS resamples of seeds and texts; [1 + DRAWS, n].
 
-    Seeds and texts move the means each on their own. Few seeds, drawn anew, move them too little:
-    their moves are stretched to the width of Student's t.
+    Seeds and texts contribute independently. Resampling few seeds underestimates their variance, so
+    their deviations are scaled to the width of Student's t.
     """
     seeds = max(len(table) for table in tables)
     assert all(len(table) in (1, seeds) for table in tables)
@@ -146,20 +146,20 @@ def _means_and_draws(tables: Sequence[np.ndarray], seed: int) -> np.ndarray:
     by_seed = stacked.mean(axis=2) - means[:, None]  # [n, seeds]
     by_text = stacked.mean(axis=1) - means[:, None]  # [n, texts]
     draw = rng(seed, "label curves")
-    moves = _resampled_texts(draw, by_text)
+    deviations = _resampled_texts(draw, by_text)
     if seeds > 1:
         rest = stacked - (means[:, None] + by_seed)[:, :, None] - by_text[:, None, :]
-        moves = moves @ _without_chance(by_text, rest).T
+        deviations = deviations @ _without_seed_noise(by_text, rest).T
         top = (1 + LEVEL) / 2
-        stretch = student(top, seeds - 1) / NormalDist().inv_cdf(top)
-        stretch *= math.sqrt(seeds / (seeds - 1))
+        scale = student_t(top, seeds - 1) / NormalDist().inv_cdf(top)
+        scale *= math.sqrt(seeds / (seeds - 1))
         weights = draw.multinomial(seeds, np.full(seeds, 1 / seeds), size=DRAWS) / seeds
-        moves += stretch * weights @ by_seed.T
-    return np.concatenate([means[None], np.clip(means + moves, 0, 1)])
+        deviations += scale * weights @ by_seed.T
+    return np.concatenate([means[None], np.clip(means + deviations, 0, 1)])
 
 
 def _resampled_texts(draw: np.random.Generator, deviations: np.ndarray) -> np.ndarray:
-    """Mean deviations, from [n, texts], of texts drawn anew; [DRAWS, n]."""
+    """Return the mean deviations, from [n, texts], of resampled texts; [DRAWS, n]."""
     texts = deviations.shape[1]
     at_once = max(1, CELLS_AT_ONCE // texts)
     parts = []
@@ -171,29 +171,29 @@ def _resampled_texts(draw: np.random.Generator, deviations: np.ndarray) -> np.nd
     return np.concatenate(parts)
 
 
-def _without_chance(by_text: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """A map [n, n] that takes out of the texts' moves what is the seeds' own chance.
+def _without_seed_noise(by_text: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """Return a matrix [n, n] that removes the noise of the seeds from the texts' deviations.
 
-    A text's mean over few seeds varies by the texts' nature and by what is left (`rest`
-    [n, seeds, texts]), and the seeds' moves hold the latter already. The map leaves the difference
-    of the two covariances, none below zero.
+    A text's mean over few seeds varies with the text and with the residuals (`rest`
+    [n, seeds, texts]); the seeds' deviations already contain the latter. The matrix maps to the
+    difference of the two covariances, without negative eigenvalues.
     """
     _, seeds, texts = rest.shape
     whole = by_text @ by_text.T / max(texts - 1, 1)
-    chance = np.einsum("ast,bst->ab", rest, rest) / ((seeds - 1) * max(texts - 1, 1) * seeds)
+    noise = np.einsum("ast,bst->ab", rest, rest) / ((seeds - 1) * max(texts - 1, 1) * seeds)
     sizes, axes = np.linalg.eigh(whole)
-    # Tables that are equal, or constant, have no axis of their own.
+    # Equal or constant tables make the covariance singular.
     is_real = sizes > ROUNDING * max(float(sizes[-1]), ROUNDING)
     roots, axes = np.sqrt(sizes[is_real]), axes[:, is_real]
     to_unit, from_unit = axes / roots, axes * roots  # [n, axes]
-    probabilities, turns = np.linalg.eigh(np.eye(len(roots)) - to_unit.T @ chance @ to_unit)
-    shrink = (turns * np.sqrt(np.clip(probabilities, 0, 1))) @ turns.T
+    kept, turns = np.linalg.eigh(np.eye(len(roots)) - to_unit.T @ noise @ to_unit)
+    shrink = (turns * np.sqrt(np.clip(kept, 0, 1))) @ turns.T
     shrunk: np.ndarray = from_unit @ shrink @ to_unit.T
     return shrunk
 
 
 def _interval(ordered: np.ndarray) -> tuple[float, float]:
-    """Ends of the middle 95 % of sorted draws, infinite ones last."""
+    """Return the bounds of the middle 95% of sorted draws, infinite ones last."""
     outside = round(len(ordered) * (1 - LEVEL) / 2)
     return float(ordered[outside]), float(ordered[-1 - outside])
 

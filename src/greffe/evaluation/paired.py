@@ -1,7 +1,7 @@
-"""Is one arm better than another? Tests paired by seed or by text. Knows no model.
+"""Paired comparison of two arms: sign-flip test over seeds, McNemar's test over texts.
 
-Small and exact where it can be: the sign-flip test over seeds, McNemar's over texts, Holm's
-correction for several comparisons, and what a study of this size could have shown.
+Both tests are exact where possible. Holm's correction adjusts for several comparisons, and the
+smallest detectable difference says what a study of this size could have found.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from greffe.evaluation.intervals import Estimate, crossed_error, crossed_estimat
 from greffe.seeding import rng
 
 EXACT_SEEDS = 16
-"""Up to here all sign patterns are tried; beyond, as many as 16 seeds have are drawn."""
+"""Up to this number of seeds, all sign patterns are enumerated."""
 POWER = 0.8
 SIGNIFICANCE = 0.05
 
 
 class McNemar(Spec):
-    """Test texts on which two arms differ, each arm speaking by the mean of its seeds."""
+    """Test texts on which two arms differ, by the mean prediction of each arm's seeds."""
 
     only_first: int
-    """Texts that the first arm alone has right."""
+    """Texts that only the first arm classifies correctly."""
     only_second: int
-    """Texts that the second arm alone has right."""
+    """Texts that only the second arm classifies correctly."""
     p: float
     """Exact and two-sided."""
 
 
 class PairedResult(Spec):
-    """One arm against another on the same texts, seed by seed."""
+    """Comparison of two arms on the same texts, paired by seed."""
 
     difference: Estimate
     """First minus second, over seeds and texts."""
     p: float
-    """Sign-flip test over seeds; for two arms of one row each, McNemar's over texts."""
+    """p-value of the sign-flip test over seeds, or of McNemar's test with one seed per arm."""
     smallest_p: float
-    """What this test could have given at best."""
+    """The smallest p-value that this test can return."""
     smallest_detectable: float
-    """The smallest true difference that would have been shown four times out of five."""
+    """The smallest true difference that is found with 80% power at the 5% level."""
 
 
 def compare_correct(first: np.ndarray, second: np.ndarray) -> PairedResult:
-    """Compare tables [seeds, texts] of right answers; row i of one belongs to row i of the other.
+    """Compare two tables [seeds, texts] of correct predictions, paired row by row.
 
-    An arm without chance has one row, which stands against every row of the other.
+    A deterministic arm has one row, which is compared with every row of the other.
     """
     assert first.shape[1] == second.shape[1]
     assert len(first) == len(second) or 1 in (len(first), len(second))
@@ -56,23 +56,23 @@ def compare_correct(first: np.ndarray, second: np.ndarray) -> PairedResult:
     if len(differences) == 1:
         over_texts = mcnemar(first[0], second[0])
         p = over_texts.p
-        chances = over_texts.only_first + over_texts.only_second
+        signs = over_texts.only_first + over_texts.only_second
     else:
         p = sign_flip_p(difference.values)
-        chances = len(differences)
+        signs = len(differences)
     return PairedResult(
         difference=difference,
         p=p,
-        smallest_p=smallest_sign_flip_p(chances),
+        smallest_p=smallest_sign_flip_p(signs),
         smallest_detectable=smallest_detectable(differences),
     )
 
 
-def mcnemar(first_right: np.ndarray, second_right: np.ndarray) -> McNemar:
-    """Exact test on the texts that only one of two arms has right; [texts] of booleans each."""
+def mcnemar(first_correct: np.ndarray, second_correct: np.ndarray) -> McNemar:
+    """Run McNemar's exact test on two boolean arrays [texts] of correct predictions."""
     from scipy import stats
 
-    first, second = np.asarray(first_right, bool), np.asarray(second_right, bool)
+    first, second = np.asarray(first_correct, bool), np.asarray(second_correct, bool)
     only_first, only_second = int((first & ~second).sum()), int((second & ~first).sum())
     differing = only_first + only_second
     p = float(stats.binomtest(only_first, differing).pvalue) if differing else 1.0
@@ -80,28 +80,42 @@ def mcnemar(first_right: np.ndarray, second_right: np.ndarray) -> McNemar:
 
 
 def sign_flip_p(differences: Sequence[float] | np.ndarray) -> float:
-    """Two-sided p of a mean difference, were the sign of each seed's difference pure chance."""
+    """Return the two-sided p-value of a mean difference [seeds] under random signs.
+
+    Exact up to EXACT_SEEDS; beyond, as many sign patterns as EXACT_SEEDS have are drawn.
+    """
+    from scipy import stats
+
     figures = np.asarray(differences, dtype=np.float64)
-    seeds = len(figures)
-    if seeds <= EXACT_SEEDS:
-        patterns = (np.arange(2**seeds)[:, None] >> np.arange(seeds)) & 1  # [2^seeds, seeds]
-    else:
-        patterns = rng(0, "sign flips", seeds).integers(0, 2, (2**EXACT_SEEDS, seeds))
-    sums = np.abs((2 * patterns - 1) @ figures)
-    # Equal sums may differ in their last digits.
-    reached = int((sums >= abs(figures.sum()) - 1e-9 * np.abs(figures).sum()).sum())
-    if seeds <= EXACT_SEEDS:
-        return reached / len(sums)
-    return (reached + 1) / (len(sums) + 1)
+    total = float(np.abs(figures).sum())
+    if len(figures) < 2 or total == 0:
+        return 1.0  # scipy requires two observations
+
+    def distance(values: np.ndarray, axis: int) -> np.ndarray:
+        # Rounded, so that equal sums are equal whatever the order of their terms.
+        rounded: np.ndarray = np.abs(values.sum(axis=axis)).round(9)
+        return rounded
+
+    result = stats.permutation_test(
+        (figures / total,),
+        distance,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=2**EXACT_SEEDS,
+        batch=2**12,
+        alternative="greater",
+        rng=rng(0, "sign flips", len(figures)),
+    )
+    return float(result.pvalue)
 
 
-def smallest_sign_flip_p(seeds: int) -> float:
-    """What the sign-flip test gives when all seeds agree in sign: nothing smaller is possible."""
-    return min(1.0, 2.0 ** (1 - seeds))
+def smallest_sign_flip_p(signs: int) -> float:
+    """Return the p-value if all seeds agree in sign, the smallest possible one."""
+    return min(1.0, 2.0 ** (1 - signs))
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Adjusted p values, in the given order, so that all claims together err in 5 %."""
+    """Return Holm-adjusted p-values, in the given order."""
     order = np.argsort(ps, kind="stable")
     scaled = np.asarray(ps, dtype=np.float64)[order] * np.arange(len(order), 0, -1)
     adjusted = np.empty(len(order))
@@ -110,9 +124,9 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def smallest_detectable(differences: np.ndarray) -> float:
-    """The smallest true mean of a table [seeds, texts] shown with 80 % power at the 5 % level.
+    """Return the smallest true mean difference that is found with 80% power at the 5% level.
 
-    Shown by its interval; the sign-flip test may need more seeds than there are.
+    Found means that the interval excludes zero; the sign-flip test may need more seeds.
     """
     error = crossed_error(np.asarray(differences, dtype=np.float64))
-    return error.reach(1 - SIGNIFICANCE / 2) + error.reach(POWER)
+    return error.margin(1 - SIGNIFICANCE / 2) + error.margin(POWER)

@@ -1,20 +1,20 @@
-"""Cross-entropy over a large vocabulary without ever holding all logits. Knows tensors alone.
+"""Cross-entropy over a large vocabulary without materializing all logits.
 
-Rows are taken in chunks; a chunk's logits live in one buffer in which they become exponentials and
-then the gradient. Loss and gradients come out of the same pass over three matrix products, and the
-result is exact: memory does not grow with the number of rows, and nothing is sampled.
+Rows are processed in chunks. A chunk's logits live in one buffer, in which they become exponentials
+and then the gradient. Loss and gradients are computed in one pass with three matrix products. The
+result is exact, and memory does not grow with the number of rows.
 
-Everything that is not a matrix product costs time on a CPU, so the products carry it. The weight
-gets a column for the bias and a column of ones, the features a one and minus a shift:
+On a CPU, everything besides matrix products is expensive, so it is folded into the products. The
+weight gets a column for the bias and a column of ones, the features a one and minus a shift:
 
     [weight, bias, 1] @ [features, 1, -shift]ᵀ  =  logits - shift        exponentials, in place
     [weight, bias, 1]ᵀ @ exponentials           =  mean weight, and each row's sum
     gradient @ [features, 1] / sums             =  gradient of weight and bias
 
-The shift is the target's own logit. A row then sums to exp(cross-entropy), never below one, and no
-search for a maximum is needed; rows so badly predicted that this overflows are done again with it.
-Logits stand as [vocabulary, rows]: measured, their three products run a tenth faster than as
-[rows, vocabulary], if all sizes are multiples of a vector register. Padding is never seen outside.
+The shift is the target's logit. A row then sums to exp(cross-entropy), which is at least one, so no
+maximum has to be found; chunks in which this overflows are computed again with the maximum.
+Logits are stored as [vocabulary, rows], which was measured to be 10% faster than the transpose if
+all sizes are multiples of a vector register. The padding for this is internal.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 IGNORED = -100
-CHUNK_BYTES = 48 * 2**20  # of logits: 5 times as much is 5 % faster and takes 150 MB more
+CHUNK_BYTES = 48 * 2**20  # of logits: five times as much is 5% faster and takes 150 MB more
 VOCAB_MULTIPLE = 64
 OTHER_MULTIPLE = 16
-LARGEST_SUM = 1e25  # of a row's exponentials: what is multiplied by them stays far from overflow
-NOWHERE = -1e30  # logit of a padding token, below any real one: its exponential is zero
+LARGEST_SUM = 1e25  # of a row's exponentials: products with them stay far from overflow
+PADDING_LOGIT = -1e30  # below any real logit: its exponential is zero
 
 
 def vocabulary_loss(features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
-    """Sum of the cross-entropies of `features @ weight.T + bias` against the targets.
+    """Return the summed cross-entropy of the logits `features @ weight.T + bias`.
 
-    features [N, D], weight [V, D], bias [V], targets int64 [N]; a target of -100 counts nothing.
+    features [N, D], weight [V, D], bias [V], targets int64 [N]; targets of -100 are ignored.
     """
     if not torch.is_grad_enabled():
         return vocabulary_nll(features, weight, bias, targets).sum()
@@ -49,7 +49,7 @@ def vocabulary_loss(features: Tensor, weight: Tensor, bias: Tensor, targets: Ten
 
 @torch.no_grad()
 def vocabulary_nll(features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
-    """Cross-entropy of each row [N], zero where the target is -100; without gradients."""
+    """Return the cross-entropy of each row [N], zero for targets of -100; without gradients."""
     counted = targets.ne(IGNORED).nonzero().squeeze(1)
     problem = _Problem(_rows(features, counted), weight, bias, _rows(targets, counted))
     nll = features.new_zeros(targets.shape)
@@ -86,7 +86,7 @@ class _VocabularyLoss(torch.autograd.Function):
             if features_gradient is not None:
                 features_gradient[counted[chunk.rows]] = chunk.features_gradient(mixed, sums)
             if table_gradient is not None:
-                # What the first product finds in fresh memory does not count.
+                # The first product overwrites uninitialized memory.
                 beta = 0.0 if chunk.rows.start == 0 else 1.0
                 table_gradient.addmm_(chunk.logits_gradient(sums), chunk.scaled(sums), beta=beta)
         if table_gradient is not None and not len(counted):
@@ -109,7 +109,7 @@ class _VocabularyLoss(torch.autograd.Function):
 
 
 class _Problem:
-    """Weight and features with their extra columns; the rows are those that count."""
+    """Weight and features with their extra columns, without ignored rows."""
 
     def __init__(self, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> None:
         vocab, width = weight.shape
@@ -122,9 +122,9 @@ class _Problem:
         self.table[:vocab, :width] = weight
         self.table[:vocab, width] = bias
         self.table[vocab:, :width] = 0.0
-        self.table[vocab:, width] = NOWHERE
+        self.table[vocab:, width] = PADDING_LOGIT
         self.table[:, self.ones] = 1.0
-        # Padding aligns the rows; only the gradient's product, which is as wide, runs over it.
+        # Padding aligns the rows; only the gradient's product runs over it.
         self.used_table = self.table[:, : self.ones + 1]
         self.target_weights = weight[targets]
         self.target_logits = (features * self.target_weights).sum(dim=1) + bias[targets]
@@ -135,7 +135,7 @@ class _Problem:
         some[:, self.ones] = -self.target_logits
 
     def chunks(self) -> Iterator[_Chunk]:
-        """Slices of rows, as equal as can be; each overwrites the logits of the one before."""
+        """Yield chunks of about equal size; each overwrites the logits of the previous one."""
         if not len(self.targets):
             return
         count, vocab = len(self.features), len(self.table)
@@ -149,7 +149,7 @@ class _Problem:
 
 
 class _Chunk:
-    """Some rows of a problem with the buffer [V, padded rows] of their logits."""
+    """Some rows of a problem and the buffer [V, padded rows] of their logits."""
 
     def __init__(self, problem: _Problem, rows: slice, features: Tensor, buffer: Tensor) -> None:
         self.problem = problem
@@ -159,11 +159,11 @@ class _Chunk:
         self.exponentials = buffer
 
     def exponentiate(self) -> None:
-        """exp(logits - the target's logit)."""
+        """Compute exp(logits - the target's logit) in the buffer."""
         self._multiply().exp_()
 
     def exponentiate_by_maximum(self) -> None:
-        """exp(logits - the largest), for rows that the target's logit would make overflow."""
+        """Compute exp(logits - the maximum), for chunks that would overflow otherwise."""
         self.features[:, self.problem.ones] = 0.0
         largest = self._multiply().amax(dim=0)
         self.features[:, self.problem.ones] = -largest
@@ -174,31 +174,31 @@ class _Chunk:
         return torch.mm(self.problem.used_table, used.t(), out=self.exponentials)
 
     def nll(self, sums: Tensor) -> Tensor:
-        """Cross-entropies [count] from the sums of the exponentials."""
+        """Return the cross-entropies [count] from the sums of the exponentials."""
         shift = -self.features[: self.count, self.problem.ones]
         nll = sums[: self.count].log() + (shift - self.problem.target_logits[self.rows])
-        # Rounding may put a perfect prediction a hair below zero. (NaN stays what it is.)
+        # Rounding may put a perfect prediction slightly below zero; NaN stays NaN.
         return nll.clamp(min=0.0)
 
     def features_gradient(self, mixed: Tensor, sums: Tensor) -> Tensor:
-        """Mean weight under the prediction - the target's weight, [count, width]."""
+        """Return the mean weight under the prediction minus the target's weight, [count, width]."""
         mean = (mixed[: self.problem.width] / sums).t()[: self.count]
         return mean - self.problem.target_weights[self.rows]
 
     def logits_gradient(self, sums: Tensor) -> Tensor:
-        """(Probabilities - one at the target) · sums, in the same buffer."""
+        """Return (probabilities - one-hot targets) * sums, in the same buffer."""
         targets = self.problem.targets[self.rows]
         columns = torch.arange(self.count, device=targets.device)
         self.exponentials[targets, columns] -= sums[: self.count]
         return self.exponentials
 
     def scaled(self, sums: Tensor) -> Tensor:
-        """[features, 1] / sums: what turns the product with `logits_gradient` into a gradient."""
+        """Return [features, 1] / sums, which undoes the factor in `logits_gradient`."""
         return self.features / sums[:, None]
 
 
 def _rows(values: Tensor, numbers: Tensor) -> Tensor:
-    """Some of the rows; where these are all, no copy is made."""
+    """Select rows, without a copy if all are selected."""
     return values if len(numbers) == len(values) else values[numbers]
 
 
@@ -214,11 +214,11 @@ _scratches = threading.local()
 
 
 def _scratch(name: str, rows: int, columns: int, like: Tensor) -> Tensor:
-    """Memory kept from call to call: fresh pages of this size cost as much as filling them."""
+    """Return a buffer kept between calls: allocating new pages costs as much as filling them."""
     kept: Tensor | None = getattr(_scratches, name, None)
     size = rows * columns
     if kept is None or kept.dtype != like.dtype or kept.device != like.device or len(kept) < size:
-        # Memory taken while a model only predicts could not be written to by a training after it.
+        # A buffer allocated in inference mode could not be written to by a later training step.
         with torch.inference_mode(False):
             kept = torch.empty(size, dtype=like.dtype, device=like.device)
         setattr(_scratches, name, kept)

@@ -1,8 +1,8 @@
-"""A linear layer that grows its input, with its bias in the matrix products. Knows tensors alone.
+"""A linear layer with more outputs than inputs, whose bias is part of the matrix products.
 
-On a CPU, torch writes the bias into all of the output before the product, and sums all of the
-gradient again for the bias: two passes over the largest tensors of a transformer. Here the input
-gets a column of ones and the weight its bias as another column, so that the products do both.
+On a CPU, torch writes the bias to the whole output before the product and sums the whole gradient
+again for the bias: two passes over the largest tensors of a transformer. Here the input gets a
+column of ones and the weight its bias as another column, so that the products do both.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-MULTIPLE = 16  # columns: rows of the widened tensors begin at a full vector register
+MULTIPLE = 16  # columns: aligns the rows of the widened tensors to vector registers
 
 
 def wide_linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """x [..., in] @ weight [out, in].T + bias [out], the same as F.linear within rounding."""
+    """Return x [..., in] @ weight [out, in].T + bias [out], equal to F.linear up to rounding."""
     outputs, inputs = weight.shape
     if outputs <= inputs or not torch.is_grad_enabled():
-        # The copy of the input would cost as much as it saves.
+        # Copying the input would cost as much as it saves.
         return F.linear(x, weight, bias)
     # torch leaves `apply` untyped.
     flat: Tensor = _WideLinear.apply(x.reshape(-1, inputs), weight, bias)  # type: ignore[no-untyped-call]
@@ -44,13 +44,13 @@ class _WideLinear(torch.autograd.Function):
         x_gradient = gradient @ weight if needs_x else None
         if not (needs_weight or needs_bias):
             return x_gradient, None, None
-        # [in + 1, out]: this way round, and not [out, in], the larger side is the faster one.
+        # [in + 1, out] is faster than [out, in + 1].
         both = wide.t() @ gradient
         return x_gradient, both[:inputs].t(), both[inputs]
 
 
 def _widened(x: Tensor, last: Tensor | None) -> Tensor:
-    """[N, in] → [N, in + 1] with `last` [N], or ones, as another column."""
+    """Append `last` [N], or ones, as another column: [N, in] → [N, in + 1]."""
     rows, columns = x.shape
     padded = -(-(columns + 1) // MULTIPLE) * MULTIPLE
     wide = x.new_empty(rows, padded)[:, : columns + 1]

@@ -1,8 +1,8 @@
-"""The words of the made-up book reviews: two moods, topics and neutral sentences. No logic.
+"""Word lists for the synthetic book reviews: two sentiments, topics and neutral sentences.
 
-Adjectives have one form for both genders, verbs are in the third person singular and nouns carry
-their article, so that every combination agrees. Both moods have equally many words of each kind
-and of each gender: nothing but the words themselves tells the moods apart.
+Adjectives have one form for both genders, verbs are in the third person singular and nouns come
+with their article, so that every combination agrees. Both sentiments have the same number of words
+of each kind and gender: only the words themselves distinguish them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def _lines(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Mood:
-    """The words of one side."""
+class Sentiment:
+    """The words of one sentiment."""
 
     adjectives: tuple[str, ...]
     verbs: tuple[str, ...]
@@ -29,24 +29,24 @@ class Mood:
 
     @property
     def nouns(self) -> tuple[str, ...]:
-        """Nouns with their article."""
+        """The nouns with their article."""
         return (*(f"un {noun}" for noun in self.masculine), *(f"une {n}" for n in self.feminine))
 
     @property
     def words(self) -> frozenset[str]:
-        """Every word that betrays this mood."""
+        """All words that reveal this sentiment."""
         return frozenset((*self.adjectives, *self.verbs, *self.masculine, *self.feminine))
 
 
 @dataclass(frozen=True)
 class Topic:
-    """A kind of book: what an opinion can be about, and sentences without any opinion."""
+    """A kind of book: subjects of an opinion, and sentences without an opinion."""
 
     subjects: tuple[str, ...]
     scenes: tuple[str, ...]
 
 
-POSITIVE = Mood(
+POSITIVE = Sentiment(
     adjectives=_words("""
         magnifique admirable sublime formidable remarquable superbe splendide fantastique agréable
         délectable inoubliable irrésistible exemplaire magique poétique drôle tendre riche habile
@@ -64,7 +64,7 @@ POSITIVE = Mood(
     feminine=_words("merveille réussite pépite perle splendeur joie prouesse fête"),
 )
 
-NEGATIVE = Mood(
+NEGATIVE = Sentiment(
     adjectives=_words("""
         horrible détestable médiocre exécrable abominable lamentable déplorable pitoyable minable
         pénible insupportable illisible interminable insipide fade terne morne vide ridicule
@@ -82,7 +82,7 @@ NEGATIVE = Mood(
     feminine=_words("déception catastrophe horreur torture corvée punition arnaque honte"),
 )
 
-# Opinions about {subject}, by their number of words of the review's mood.
+# Opinions about {subject}, by the number of words that carry the review's sentiment.
 OPINIONS = {
     1: _lines("""
         {subject} est {adjective}
@@ -120,7 +120,7 @@ SUBJECTS = _lines("""
 
 GREETED = _words("lecteurs amis lectrices curieux libraires voyageurs rêveurs copains")
 
-# Sentences without any opinion; {number} is drawn anew each time.
+# Sentences without an opinion; {number} is drawn each time.
 NEUTRAL = _lines("""
     je l'ai lu en {number} jours
     je l'ai lu dans le train

@@ -1,7 +1,6 @@
-"""The shipped reviews: 1,000 labelled ones in fixed parts, 300 without a label, all in French.
+"""The shipped French reviews: 1,000 labelled ones in fixed splits, and 300 unlabelled ones.
 
-Where they come from and what they are not: reviews_fr/README.md. Knows nothing of tokenizers or
-models.
+Their origin and limits are described in reviews_fr/README.md.
 """
 
 from __future__ import annotations
@@ -10,22 +9,22 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-Part = Literal["train", "valid", "test"]
+Split = Literal["train", "valid", "test"]
 
 
 def reviews_folder() -> Path:
-    """Where the files are: train.tsv, valid.tsv, test.tsv and unlabelled.txt."""
+    """Return the folder with train.tsv, valid.tsv, test.tsv and unlabelled.txt."""
     return Path(str(resources.files("greffe.samples") / "reviews_fr"))
 
 
-def reviews(part: Part) -> list[tuple[str, str]]:
-    """(label, text) of one part; the label is 1 for praise, 0 for blame."""
-    rows = (line.partition("\t") for line in _lines(f"{part}.tsv"))
+def reviews(split: Split) -> list[tuple[str, str]]:
+    """Return (label, text) pairs of one split; label 1 is positive, 0 negative."""
+    rows = (line.partition("\t") for line in _lines(f"{split}.tsv"))
     return [(label, text) for label, _, text in rows]
 
 
 def unlabelled() -> list[str]:
-    """Reviews without a label."""
+    """Return the reviews without labels."""
     return _lines("unlabelled.txt")
 
 

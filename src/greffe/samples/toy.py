@@ -1,8 +1,7 @@
-"""Small texts that the project makes itself: book reviews in French, and a chain of made-up words.
+"""Synthetic texts: book reviews in French, and a Markov chain over artificial words.
 
-The reviews show what pretraining is worth: in the unlabelled ones, words of the same mood keep
-company; a labelled one has one or two such words among neutral ones, so that few labels name few
-of them. Knows nothing of tokenizers, models or files.
+The reviews are made so that pretraining helps: in the unlabelled ones, words of the same sentiment
+occur together; a labelled one has only one or two such words, so that few labels cover few of them.
 """
 
 from __future__ import annotations
@@ -15,49 +14,51 @@ from typing import TypeVar
 import numpy as np
 
 from greffe.samples import lexicon
-from greffe.samples.lexicon import Mood, Topic
+from greffe.samples.lexicon import Sentiment, Topic
 from greffe.seeding import rng
 
 _T = TypeVar("_T")
 
 LABELS = ("positif", "négatif")
-_MOODS = dict(zip(LABELS, (lexicon.POSITIVE, lexicon.NEGATIVE), strict=True))
+_SENTIMENTS = dict(zip(LABELS, (lexicon.POSITIVE, lexicon.NEGATIVE), strict=True))
 
 
 def toy_documents(count: int, seed: int) -> Iterator[str]:
-    """Unlabelled reviews of one to four sentences, rich in words of one mood each.
+    """Yield unlabelled reviews of one to four sentences with many words of one sentiment.
 
-    A document depends on the seed and its place alone: a larger count adds documents at the end.
+    A document depends only on the seed and its index: a larger count adds documents at the end.
     """
     for index in range(count):
         writer = _Writer(rng(seed, "toy", "document", index))
-        mood = _MOODS[writer.pick(LABELS)]
-        sentences = [writer.opinion(mood, words=writer.roll(2, 3))]
+        sentiment = _SENTIMENTS[writer.pick(LABELS)]
+        sentences = [writer.opinion(sentiment, words=writer.roll(2, 3))]
         for _ in range(writer.roll(0, 3)):
             is_opinion = writer.chance(0.8)
             sentences.append(
-                writer.opinion(mood, words=writer.roll(1, 3)) if is_opinion else writer.neutral()
+                writer.opinion(sentiment, words=writer.roll(1, 3))
+                if is_opinion
+                else writer.neutral()
             )
         yield writer.review(sentences)
 
 
 def toy_reviews(count: int, seed: int) -> Iterator[tuple[str, str]]:
-    """Labelled reviews (label, text), with one or two words that tell the label.
+    """Yield labelled reviews (label, text) with one or two words that reveal the label.
 
-    Each two neighbours have one label each: any even count is balanced exactly.
+    Labels alternate within each pair, so any even count is exactly balanced.
     """
     for index in range(count):
         first = int(rng(seed, "toy", "pair", index // 2).integers(2))
         label = LABELS[(first + index) % 2]
         writer = _Writer(rng(seed, "toy", "review", index))
         sentences = [writer.neutral() for _ in range(writer.roll(0, 2))]
-        place = writer.roll(0, len(sentences))
-        sentences.insert(place, writer.opinion(_MOODS[label], words=writer.roll(1, 2)))
+        position = writer.roll(0, len(sentences))
+        sentences.insert(position, writer.opinion(_SENTIMENTS[label], words=writer.roll(1, 2)))
         yield label, writer.review(sentences)
 
 
 class _Writer:
-    """Writes one review about one topic."""
+    """Write one review about one topic."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
@@ -69,16 +70,16 @@ class _Writer:
     def roll(self, lowest: int, highest: int) -> int:
         return int(self._generator.integers(lowest, highest + 1))
 
-    def chance(self, share: float) -> bool:
-        return bool(self._generator.random() < share)
+    def chance(self, probability: float) -> bool:
+        return bool(self._generator.random() < probability)
 
-    def opinion(self, mood: Mood, *, words: int) -> str:
+    def opinion(self, sentiment: Sentiment, *, words: int) -> str:
         subject = self.pick(self._topic.subjects + lexicon.SUBJECTS)
         slots = {"subject": subject, "reader": self.pick(lexicon.READERS)}
         for kind, options in (
-            ("adjective", mood.adjectives),
-            ("verb", mood.verbs),
-            ("noun", mood.nouns),
+            ("adjective", sentiment.adjectives),
+            ("verb", sentiment.verbs),
+            ("noun", sentiment.nouns),
         ):
             slots[kind], slots[f"{kind}_2"], slots[f"{kind}_3"] = self._generator.choice(
                 options, 3, replace=False
@@ -97,10 +98,10 @@ class _Writer:
 
 
 class MarkovLanguage:
-    """A seeded chain over made-up words whose entropy is known exactly.
+    """A seeded Markov chain over artificial words with known entropy.
 
-    Each word depends on the `order` words before it. All words have four letters, so that bits a
-    word, bits a byte (with the space after the word) and their bounds are one and the same figure.
+    Each word depends on the `order` words before it. All words have four letters, so that bits per
+    word and bits per byte (including the space after the word) are proportional.
     """
 
     _LETTERS = 4
@@ -120,11 +121,11 @@ class MarkovLanguage:
         for row in likely:
             successors = generator.choice(words, branching, replace=False)
             row[successors] = generator.dirichlet(np.ones(branching))
-        # A little of everything keeps the chain in one piece, whatever was drawn.
+        # A small probability for every word keeps the chain irreducible.
         self.next_word = 0.98 * likely + 0.02 / words  # (states, words)
 
     def documents(self, count: int, seed: int, *, length: int = 48) -> Iterator[str]:
-        """Documents of `length` words; the first ones follow the stationary distribution."""
+        """Yield documents of `length` words that start from the stationary distribution."""
         cumulative = self.next_word.cumsum(axis=1)
         start = self.stationary.cumsum()
         for index in range(count):
@@ -139,38 +140,38 @@ class MarkovLanguage:
 
     @cached_property
     def stationary(self) -> np.ndarray:
-        """Long-run share of each state, a state being the last `order` words."""
+        """The stationary distribution over states; a state is the last `order` words."""
         states = len(self.next_word)
-        # shares · moves = shares, with one equation replaced by: the shares sum to one.
-        equations = self._moves.T - np.eye(states)
+        # stationary · transitions = stationary, with one equation replaced by: they sum to one.
+        equations = self._transitions.T - np.eye(states)
         equations[-1] = 1.0
         return np.linalg.solve(equations, np.eye(states)[-1])
 
     @cached_property
     def entropy_rate(self) -> float:
-        """Bits a word, all words before it being known: the best a causal model can do."""
+        """Bits per word given all words before it: the lower bound for a causal model."""
         return self._conditional_entropy(self.next_word)
 
     @cached_property
     def masked_entropy(self) -> float:
-        """Bits a word, all words on both sides being known: the best a masked model can do."""
+        """Bits per word given all words on both sides: the lower bound for a masked model."""
         # H(word | both sides) = H(word, next ones | before) - H(next ones | before).
-        after = np.linalg.matrix_power(self._moves, self.order + 1)
+        after = np.linalg.matrix_power(self._transitions, self.order + 1)
         return (self.order + 1) * self.entropy_rate - self._conditional_entropy(after)
 
     @property
     def bits_per_byte(self) -> float:
-        """The entropy rate a byte of text, the space after each word included."""
+        """The entropy rate per byte of text, including the space after each word."""
         return self.entropy_rate / (self._LETTERS + 1)
 
     @cached_property
-    def _moves(self) -> np.ndarray:
+    def _transitions(self) -> np.ndarray:
         states, words = self.next_word.shape
-        moves = np.zeros((states, states))
+        transitions = np.zeros((states, states))
         for state in range(states):
             for word in range(words):
-                moves[state, self._follow(state, word)] = self.next_word[state, word]
-        return moves
+                transitions[state, self._follow(state, word)] = self.next_word[state, word]
+        return transitions
 
     def _follow(self, state: int, word: int) -> int:
         return (state * len(self.words) + word) % len(self.next_word)

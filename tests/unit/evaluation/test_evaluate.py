@@ -68,7 +68,7 @@ def test_unknown_label_stops_before_any_work(
 
     monkeypatch.setattr("greffe.evaluation.evaluate.predict", never)
     examples = [*EXAMPLES, Example("moyen", "so-so")]
-    with pytest.raises(DataError, match="never saw") as caught:
+    with pytest.raises(DataError, match="did not occur in training") as caught:
         evaluate_classifier(model, tiny_tokenizer, LABELS, examples, causal=False)
     assert caught.value.found == "'so-so'"
 

@@ -63,7 +63,7 @@ def test_worked_example() -> None:
     assert error.of_texts == pytest.approx(math.sqrt((text_square - rest_square) / 12))
     assert (error.seed_degrees, error.text_degrees) == (2, 3)
     # Student's t for 2 and 3 degrees, as printed in tables.
-    assert error.reach(0.975) == pytest.approx(
+    assert error.margin(0.975) == pytest.approx(
         math.hypot(4.3027 * error.of_seeds, 3.1824 * error.of_texts), rel=1e-4
     )
     estimate = crossed_estimate(table, FRACTIONS)

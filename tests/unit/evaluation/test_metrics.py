@@ -99,7 +99,7 @@ def test_unknown_label_is_named_beside_the_known_ones() -> None:
 
 
 def test_many_unknown_labels_are_shortened() -> None:
-    with pytest.raises(DataError, match=r"\(40 in all\)"):
+    with pytest.raises(DataError, match=r"\(40 in total\)"):
         label_indices(LABELS, [f"label {number}" for number in range(40)])
 
 

@@ -104,7 +104,7 @@ def test_another_suffix_is_refused(name, tmp_path):
 
 def test_a_file_in_the_place_of_a_folder_is_told(tmp_path):
     (tmp_path / "taken").write_text("")
-    with pytest.raises(RunError, match="was not written"):
+    with pytest.raises(RunError, match="could not write"):
         draw_mask(tmp_path / "taken" / "mask.png", causal=True)
 
 

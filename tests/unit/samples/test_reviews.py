@@ -15,9 +15,9 @@ from greffe.data.duplicates import duplicate_groups
 from greffe.data.tables import Example, read_examples
 from greffe.data.text import read_documents
 from greffe.data.words import plain_words
-from greffe.samples.reviews import Part, reviews, reviews_folder, unlabelled
+from greffe.samples.reviews import Split, reviews, reviews_folder, unlabelled
 
-PARTS: tuple[Part, ...] = get_args(Part)
+PARTS: tuple[Split, ...] = get_args(Split)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def shared(found: Iterable[tuple[int, Hashable]]) -> list[Hashable]:
 
 
 @pytest.mark.parametrize(("part", "count"), [("train", 500), ("valid", 100), ("test", 400)])
-def test_each_part_is_whole_and_balanced(part: Part, count: int) -> None:
+def test_each_part_is_whole_and_balanced(part: Split, count: int) -> None:
     rows = reviews(part)
     assert Counter(label for label, _ in rows) == {"0": count // 2, "1": count // 2}
     # Not sorted by label: whoever takes the first half has both.

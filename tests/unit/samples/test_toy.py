@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from greffe.samples.lexicon import NEGATIVE, POSITIVE, Mood
+from greffe.samples.lexicon import NEGATIVE, POSITIVE, Sentiment
 from greffe.samples.toy import LABELS, MarkovLanguage, toy_documents, toy_reviews
 
 DOCUMENT = "Bonjour les curieux, la fin est sublime et indispensable, c'est un trésor."
@@ -27,9 +27,9 @@ REVIEW = (
 MOODS = dict(zip(LABELS, (POSITIVE, NEGATIVE), strict=True))
 
 
-def mood_words(text: str, mood: Mood) -> list[str]:
-    """The text's words that belong to the mood."""
-    return [word for word in re.findall(r"\w+", text.lower()) if word in mood.words]
+def mood_words(text: str, sentiment: Sentiment) -> list[str]:
+    """The text's words that belong to the sentiment."""
+    return [word for word in re.findall(r"\w+", text.lower()) if word in sentiment.words]
 
 
 def split(count: int, seed: int) -> tuple[list[str], list[str]]:
@@ -107,7 +107,7 @@ def test_the_label_is_nowhere_in_the_text() -> None:
 
 
 def test_nothing_but_mood_words_tells_the_label() -> None:
-    """A word seen often enough to judge is as frequent on both sides, unless it has a mood."""
+    """A word seen often enough to judge is as frequent on both sides, unless it has a sentiment."""
     labels, texts = split(6000, 7)
     seen = {label: Counter[str]() for label in LABELS}
     for label, text in zip(labels, texts, strict=True):
@@ -187,7 +187,7 @@ def test_the_stationary_distribution_stays(order: int) -> None:
     language = MarkovLanguage(5, order=order, words=10)
     assert language.stationary.min() > 0
     assert language.stationary.sum() == pytest.approx(1)
-    assert language.stationary @ language._moves == pytest.approx(language.stationary)
+    assert language.stationary @ language._transitions == pytest.approx(language.stationary)
 
 
 @pytest.mark.parametrize("order", [1, 2])

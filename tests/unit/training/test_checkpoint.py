@@ -235,7 +235,7 @@ def test_a_disk_that_fills_up_leaves_the_last_checkpoint(
     before = everything(model, optimizer)
     take_steps(model, optimizer, 1)
     with (
-        pytest.raises(RunError, match="was not written") as caught,
+        pytest.raises(RunError, match="could not write") as caught,
         largest_file(int(share * size)),
     ):
         save_checkpoint(checkpoints, model, optimizer, TrainingState(step=4))
@@ -251,7 +251,7 @@ def test_a_disk_that_fills_up_leaves_the_last_checkpoint(
 
 def test_a_disk_that_fills_up_leaves_the_best(tmp_path: Path) -> None:
     digest = save_best(tmp_path, make(seed=1)[0], 10)
-    with pytest.raises(RunError, match="was not written"), largest_file(1000):
+    with pytest.raises(RunError, match="could not write"), largest_file(1000):
         save_best(tmp_path, make(seed=2)[0], 20)
     assert names(tmp_path) == ["best-00000010.safetensors"]
     load_tensors(best_path(tmp_path, 10), digest)
@@ -331,7 +331,7 @@ def test_an_unfinished_run_gives_what_it_would_keep(
     assert torch.equal(weights["base.embedding.weight"], expected.base.embedding.weight)
     assert (found == digest) == (keep == "best")
     step = 5 if keep == "best" else 8
-    assert f"weights of step {step}" in capsys.readouterr().err
+    assert f"step {step}" in capsys.readouterr().err
 
 
 def test_a_foreign_tokenizer_is_refused(run: RunDirectory, tiny_tokenizer: Tokenizer) -> None:
