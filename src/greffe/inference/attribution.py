@@ -1,6 +1,6 @@
-"""Which words spoke for a class: by gradient × input.
+"""Word attributions of a classification: gradient × input.
 
-Knows one text at a time: its beginning, as far as the context goes.
+Only the part of a text that fits into the context is attributed.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ def word_weights(
     causal: bool,
     label: str | None = None,
 ) -> list[tuple[str, float]]:
-    """The whole text in words, each with how much it spoke for `label`, or else the predicted one.
+    """Return every word of the text with its weight for `label`, by default the predicted one.
 
-    The strongest word has 1 or -1; what stands beyond the context was not read and has 0.
+    Weights are scaled so that the largest is 1 or -1; words beyond the context have weight 0.
     """
     require_classifier(model, labels)
     target = None if label is None else _class_of(labels, label)
-    places = find_word_spans(tokenizer, text)
+    spans = find_word_spans(tokenizer, text)
     room = model.spec.context - 2
-    ids, owners = np.array(places.ids[:room], np.uint32), np.array(places.owners[:room], np.int64)
-    weights = np.zeros(len(places.words))
+    ids, owners = np.array(spans.ids[:room], np.uint32), np.array(spans.owners[:room], np.int64)
+    weights = np.zeros(len(spans.words))
     np.add.at(weights, owners, _token_weights(model, tokenizer.wrap(ids), causal, target))
     strongest = np.abs(weights).max(initial=0.0)
     scaled = weights / strongest if strongest else weights
-    return list(zip(places.words, scaled.tolist(), strict=True))
+    return list(zip(spans.words, scaled.tolist(), strict=True))
 
 
 def _token_weights(
     model: Model, row: NDArray[np.int64], causal: bool, target: int | None
 ) -> Floats:
-    """Gradient of the log-odds times the embedding, a token of the row [tokens + 2]: [tokens]."""
-    # Whatever the caller's mode, gradients are on where inference mode is off.
+    """Return the gradient of the log-odds times the embedding: row [tokens + 2] → [tokens]."""
+    # Gradients are enabled here whatever the caller's mode.
     with evaluation_mode(model), torch.inference_mode(False):
         ids = torch.from_numpy(row)[None].to(device_of(model))
         with _embeddings(model) as kept:
@@ -69,9 +69,9 @@ def _token_weights(
 
 
 def _log_odds(scores: Tensor, target: int | None) -> Tensor:
-    """Of one class against all others, from scores [classes]; None: of the best.
+    """Return the log-odds of a class against all others from logits [classes]; None: of the best.
 
-    With two classes it is the difference of their scores.
+    With two classes this is the difference of their logits.
     """
     chosen = int(scores.argmax()) if target is None else target
     is_chosen = torch.arange(len(scores), device=scores.device) == chosen
@@ -80,7 +80,7 @@ def _log_odds(scores: Tensor, target: int | None) -> Tensor:
 
 @contextmanager
 def _embeddings(model: Model) -> Iterator[list[Tensor]]:
-    """Token vectors of each reading in the block, as tensors that a gradient can be asked of."""
+    """Record the token embeddings of each forward pass in the block, with gradients enabled."""
     kept: list[Tensor] = []
 
     def keep(module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Tensor:
@@ -95,7 +95,7 @@ def _embeddings(model: Model) -> Iterator[list[Tensor]]:
 
 
 def _constants(model: Model) -> dict[str, Tensor]:
-    """The model's weights without their gradients; a model made for reading only is copied."""
+    """Return the model's weights without gradients; inference tensors are cloned."""
     return {
         name: weight.clone() if weight.is_inference() else weight.detach()
         for name, weight in model.named_parameters()
@@ -105,7 +105,7 @@ def _constants(model: Model) -> dict[str, Tensor]:
 def _class_of(labels: Sequence[str], label: str) -> int:
     if label not in labels:
         raise InputError(
-            f"This model knows no class {label!r}.",
+            f"The model has no class {label!r}.",
             expected=f"one of {', '.join(labels)}",
             found=repr(label),
         )

@@ -1,7 +1,4 @@
-"""Rows of tokens through a model: batched by length, side by side, results in the rows' order.
-
-Knows rows and a model, not what is made of its hidden states.
-"""
+"""Run rows of tokens through a model: batched by length, in parallel, results in input order."""
 
 from __future__ import annotations
 
@@ -17,51 +14,51 @@ from greffe.inference.parallel import parallel_map
 from greffe.model.model import Model
 
 BATCH_TOKENS = 4096
-PADDING_SHARE = 0.05
+MAX_PADDING = 0.05  # fraction of a batch
 
 
 def forward_rows(
     model: Model,
     rows: Sequence[np.ndarray],
-    read: Callable[[Tensor, Tensor | None], Tensor],
+    forward: Callable[[Tensor, Tensor | None], Tensor],
     width: int,
     *,
     pad: int,
     batch_tokens: int = BATCH_TOKENS,
 ) -> Tensor:
-    """What `read(ids, lengths)` makes of rows <sos>…<eos>: [N, width], on the CPU."""
+    """Return `forward(ids, lengths)` of rows <sos>…<eos> as one tensor [N, width] on the CPU."""
     device = device_of(model)
-    order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-    # The longest batches first: the short ones fill up what is left of the cores' time.
+    order = sorted(range(len(rows)), key=lambda index: len(rows[index]))
+    # The longest batches first: short ones then fill the remaining time of the cores.
     batches = list(_batches(order, rows, batch_tokens))[::-1]
 
-    def work(places: list[int]) -> Tensor:
-        ids, lengths = pad_rows([rows[place] for place in places], pad)
+    def work(indices: list[int]) -> Tensor:
+        ids, lengths = pad_rows([rows[index] for index in indices], pad)
         lengths = None if lengths is None else lengths.to(device)
-        with torch.inference_mode():  # which each thread enters by itself
-            return read(ids.to(device), lengths).float().cpu()
+        with torch.inference_mode():  # a setting of each thread
+            return forward(ids.to(device), lengths).float().cpu()
 
     result = torch.empty(len(rows), width)
     with evaluation_mode(model):
-        for places, found in zip(batches, parallel_map(work, batches), strict=True):
-            result[places] = found
+        for indices, found in zip(batches, parallel_map(work, batches), strict=True):
+            result[indices] = found
     return result
 
 
 def _batches(
     order: Sequence[int], rows: Sequence[np.ndarray], batch_tokens: int
 ) -> Iterator[list[int]]:
-    """Neighbours by length together: as many as fit, as long as hardly any padding is needed."""
+    """Group rows of similar length into batches with little padding."""
     batch: list[int] = []
     real = 0
-    for place in order:
-        length = len(rows[place])
-        # Sorted from short to long: the newcomer gives the batch its width.
+    for index in order:
+        length = len(rows[index])
+        # Rows come from short to long: the latest determines the width of the batch.
         padded = (len(batch) + 1) * length
-        if batch and (padded > batch_tokens or padded - real - length > PADDING_SHARE * padded):
+        if batch and (padded > batch_tokens or padded - real - length > MAX_PADDING * padded):
             yield batch
             batch, real = [], 0
-        batch.append(place)
+        batch.append(index)
         real += length
     if batch:
         yield batch

@@ -1,7 +1,7 @@
-"""The most likely words for each `<mask>` in a text, read from both sides. Knows no terminal.
+"""Predict the most likely words for each `<mask>` in a text.
 
-A space before `<mask>` belongs to the piece that fills it, since pieces carry their word boundary:
-after a space only pieces that begin a word fit, right after letters any piece does.
+Pieces include the space before a word, so a space before `<mask>` belongs to the piece that fills
+it: after a space only pieces that begin a word fit, directly after letters any piece does.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ _BYTES = frozenset(BYTE_PIECES)
 
 @dataclass(frozen=True)
 class Filling:
-    """One proposal for one mask."""
+    """One candidate for one mask."""
 
     word: str
     probability: float
-    """Share of the whole vocabulary's softmax."""
+    """Softmax probability over the whole vocabulary."""
     text: str
-    """The whole text with this mask filled and the others left."""
+    """The text with this mask filled and the others unchanged."""
 
 
 @dataclass(frozen=True)
 class _Gap:
-    """One mask: what stands around it, and where it is among the ids."""
+    """One mask: the text around it and its index among the ids."""
 
     before: str
     after: str
-    place: int
+    index: int
     begins_word: bool
 
 
 def fill(model: Model, tokenizer: Tokenizer, text: str, *, top: int = 5) -> list[list[Filling]]:
-    """For each `<mask>` of the text, its `top` most likely pieces, best first."""
+    """Return the `top` most likely pieces for each `<mask>` of the text, best first."""
     if top < 1:
         raise InputError(
-            f"top cannot be {top}.",
+            f"Invalid top: {top}.",
             expected="1 or more",
             found=str(top),
             hint="for example --top 5",
@@ -55,7 +55,7 @@ def fill(model: Model, tokenizer: Tokenizer, text: str, *, top: int = 5) -> list
     if MASK not in text:
         raise InputError(
             f"There is no {MASK} in the text.",
-            expected=f"a text with {MASK} where a word is wanted",
+            expected=f"a text with {MASK} where a word is to be predicted",
             found=repr(text if len(text) <= 80 else f"{text[:80]}…"),
             hint=f'for example "Ce livre est {MASK}."',
         )
@@ -63,15 +63,15 @@ def fill(model: Model, tokenizer: Tokenizer, text: str, *, top: int = 5) -> list
         model,
         "masked_token",
         purpose="fill masks",
-        hint="pretrain with --objective masked, hybrid or next_sentence: these can fill",
+        hint="models pretrained with --objective masked, hybrid or next_sentence can fill masks",
     )
     ids, gaps = _encode(tokenizer, text)
-    shares = _shares(model, tokenizer, ids, [gap.place for gap in gaps])
-    return [_best(tokenizer, gap, shares[gap.place], top) for gap in gaps]
+    probabilities = _probabilities(model, tokenizer, ids, [gap.index for gap in gaps])
+    return [_best(tokenizer, gap, probabilities[gap.index], top) for gap in gaps]
 
 
 def _encode(tokenizer: Tokenizer, text: str) -> tuple[list[int], list[_Gap]]:
-    """Ids of the text with <mask> ids in the gaps, without <sos> and <eos>."""
+    """Return the ids of the text, with <mask> ids but without <sos> and <eos>, and its gaps."""
     segments = text.split(MASK)
     ids: list[int] = []
     gaps: list[_Gap] = []
@@ -82,44 +82,44 @@ def _encode(tokenizer: Tokenizer, text: str) -> tuple[list[int], list[_Gap]]:
         if is_last:
             break
         before, after = MASK.join(segments[: number + 1]), MASK.join(segments[number + 1 :])
-        gaps.append(_Gap(before, after, place=len(ids), begins_word=spaced or not before))
+        gaps.append(_Gap(before, after, index=len(ids), begins_word=spaced or not before))
         ids.append(tokenizer.mask)
     return ids, gaps
 
 
-def _shares(
-    model: Model, tokenizer: Tokenizer, ids: list[int], places: list[int]
+def _probabilities(
+    model: Model, tokenizer: Tokenizer, ids: list[int], masks: list[int]
 ) -> dict[int, np.ndarray]:
-    """Softmax over the vocabulary at each place; long texts are read in a window around it."""
+    """Return the softmax over the vocabulary at each mask; long texts use a window around it."""
     room = model.spec.context - 2
     windows: defaultdict[int, list[int]] = defaultdict(list)
-    for place in places:
-        windows[max(0, min(place - room // 2, len(ids) - room))].append(place)
-    shares: dict[int, np.ndarray] = {}
+    for mask in masks:
+        windows[max(0, min(mask - room // 2, len(ids) - room))].append(mask)
+    probabilities: dict[int, np.ndarray] = {}
     for start, inside in windows.items():
         row = torch.from_numpy(tokenizer.wrap(ids[start : start + room]))
-        columns = [1 + place - start for place in inside]
+        columns = [1 + mask - start for mask in inside]
         with evaluation_mode(model):
             hidden = model.base(row[None].to(device_of(model)), causal=False)
             scores = model.scores(hidden[0, columns], "masked_token")  # [masks, vocab]
             rows = scores.double().softmax(-1).cpu().numpy()
-        shares.update(zip(inside, rows, strict=True))
-    return shares
+        probabilities.update(zip(inside, rows, strict=True))
+    return probabilities
 
 
-def _best(tokenizer: Tokenizer, gap: _Gap, shares: np.ndarray, top: int) -> list[Filling]:
+def _best(tokenizer: Tokenizer, gap: _Gap, probabilities: np.ndarray, top: int) -> list[Filling]:
     fillings: list[Filling] = []
-    for number in np.argsort(-shares, kind="stable").tolist():
+    for number in np.argsort(-probabilities, kind="stable").tolist():
         if len(fillings) == top:
             break
-        if (piece := _fitting(tokenizer, number, gap)) is not None:
+        if (piece := _piece_in(gap, tokenizer, number)) is not None:
             text = f"{gap.before}{piece}{gap.after}"
-            fillings.append(Filling(piece.strip(), float(shares[number]), text))
+            fillings.append(Filling(piece.strip(), float(probabilities[number]), text))
     return fillings
 
 
-def _fitting(tokenizer: Tokenizer, number: int, gap: _Gap) -> str | None:
-    """What this piece puts in the gap, or None where it does not fit."""
+def _piece_in(gap: _Gap, tokenizer: Tokenizer, number: int) -> str | None:
+    """Return the text that this piece puts into the gap, or None if it does not fit."""
     if number in tokenizer.specials or (gap.begins_word and not tokenizer.starts_word[number]):
         return None
     piece = tokenizer.piece(number)

@@ -1,4 +1,4 @@
-"""Using a model without training it: no gradients, no dropout, the right head. Knows no text."""
+"""Helpers for inference: no gradients, no dropout, device and heads of a model."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from greffe.model.model import Model
 
 @contextmanager
 def evaluation_mode(model: Model) -> Iterator[None]:
-    """No gradients and no dropout inside the block; a model in training goes back to it after."""
+    """Disable gradients and dropout inside the block; restore training mode afterwards."""
     was_training = model.training
-    # Switching visits every module: not for each token of a model that reads already.
+    # eval() visits every module, which is too slow for every generated token.
     if was_training:
         model.eval()
     try:
@@ -27,12 +27,12 @@ def evaluation_mode(model: Model) -> Iterator[None]:
 
 
 def device_of(model: Model) -> torch.device:
-    """Where the model's weights are."""
+    """Return the device of the model's weights."""
     return model.base.embedding.weight.device
 
 
 def require_head(model: Model, kind: str, *, purpose: str, hint: str) -> None:
-    """An error that says which heads there are, unless the model has the one that is needed."""
+    """Raise an InputError that lists the model's heads unless it has a head of this kind."""
     if kind not in model.heads:
         raise InputError(
             f"This model cannot {purpose}.",

@@ -1,7 +1,7 @@
-"""A causal model goes on with a text, token by token, with cached keys and values.
+"""Generate text with a causal model, token by token, with cached keys and values.
 
-Past the context the window slides: its last half is read again into a fresh cache, with positions
-from zero as in training, so that a text may grow longer than the context. Knows no terminal.
+Beyond the context the window slides: its last half is encoded again into a new cache, with
+positions from zero as in training, so that a text may become longer than the context.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from greffe.seeding import derive
 
 
 class Choices(TypedDict, total=False):
-    """What `generate` may be told beside the prompt; its defaults are there."""
+    """Keyword arguments of `generate`, which has the defaults."""
 
     tokens: int
     temperature: float
@@ -45,11 +45,11 @@ def generate(
     repetition_penalty: float = 1.1,
     seed: int = 0,
 ) -> Iterator[int]:
-    """New token ids after the prompt, one by one, at most `tokens`; ends before <eos>."""
+    """Yield at most `tokens` new token ids after the prompt; stop before <eos>."""
     sampling = Sampling(temperature, top_k, top_p, repetition_penalty)
     if tokens < 1:
         raise InputError(
-            f"tokens cannot be {tokens}.",
+            f"Invalid tokens: {tokens}.",
             expected="1 or more",
             found=str(tokens),
             hint="for example --tokens 40",
@@ -58,30 +58,30 @@ def generate(
         model,
         "next_token",
         purpose="generate text",
-        hint="pretrain with --objective causal or hybrid: these can generate",
+        hint="models pretrained with --objective causal or hybrid can generate text",
     )
-    # Checked above at the call, not at the first token asked for.
+    # A generator function would check its arguments only when the first token is requested.
     return _generate(model, tokenizer, prompt, tokens, sampling, seed)
 
 
 def stream_text(
     model: Model, tokenizer: Tokenizer, prompt: str, **choices: Unpack[Choices]
 ) -> Iterator[str]:
-    """The prompt as the model reads it, then its continuation, in pieces as they become final."""
+    """Yield the prompt as the model sees it and its continuation, piece by piece."""
     new_ids = generate(model, tokenizer, prompt, **choices)
-    # One stream over both: the space between prompt and continuation is neither lost nor doubled.
+    # One stream for both keeps the space between prompt and continuation.
     return tokenizer.decode_stream(chain(tokenizer.encode(prompt), new_ids))
 
 
 def generate_text(
     model: Model, tokenizer: Tokenizer, prompt: str, **choices: Unpack[Choices]
 ) -> str:
-    """Prompt and continuation as one text."""
+    """Return the prompt and its continuation as one text."""
     return "".join(stream_text(model, tokenizer, prompt, **choices))
 
 
 def window_start(start: int, length: int, context: int) -> int:
-    """Where the window over `length` tokens begins, if it began at `start` one token earlier."""
+    """Return the start of the window over `length` tokens, given its start one token earlier."""
     return length - context // 2 if length - start > context else start
 
 
@@ -93,7 +93,7 @@ def _generate(
     ids = [tokenizer.sos, *tokenizer.encode(prompt)]
     for step in range(tokens):
         generator = torch.Generator().manual_seed(derive(seed, "generate", step))
-        # Entered anew for each token: a mode held over a yield would leak into the caller.
+        # Entered for each token: a mode held across a yield would leak into the caller.
         with evaluation_mode(model):
             chosen = sample(window.scores(ids), ids, banned, sampling, generator)
         if chosen == tokenizer.eos:
@@ -103,24 +103,24 @@ def _generate(
 
 
 class _Window:
-    """Scores of the next token for a growing list of ids; reads each token once a window."""
+    """Logits of the next token for a growing list of ids; each token is encoded once per window."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.context = model.spec.context
         self.start = 0
-        self.read = 0
+        self.encoded = 0
         self.cache = self._fresh_cache()
 
     def scores(self, ids: list[int]) -> Tensor:
-        """[vocab] for the token after `ids`."""
+        """Return the logits [vocab] of the token after `ids`."""
         start = window_start(self.start, len(ids), self.context)
         if start != self.start:
-            self.start = self.read = start
+            self.start = self.encoded = start
             self.cache = self._fresh_cache()
-        unread = torch.tensor([ids[self.read :]], device=device_of(self.model))  # [1, new]
-        hidden = self.model.base(unread, causal=True, cache=self.cache)  # [1, new, width]
-        self.read = len(ids)
+        new = torch.tensor([ids[self.encoded :]], device=device_of(self.model))  # [1, new]
+        hidden = self.model.base(new, causal=True, cache=self.cache)  # [1, new, width]
+        self.encoded = len(ids)
         return self.model.scores(hidden[0, -1], "next_token")
 
     def _fresh_cache(self) -> Cache:

@@ -1,7 +1,4 @@
-"""What a base can show of itself: texts it goes on with, and words it puts into a gap.
-
-Knows which heads can do what. Chooses no prompts: these, and texts to take some from, are given.
-"""
+"""Samples from a language model: continued prompts and filled masks, as its heads allow."""
 
 from __future__ import annotations
 
@@ -28,20 +25,20 @@ _CONTENT_WORDS = re.compile(r"(?<= )[^\W\d_]{5,}")
 
 @dataclass(frozen=True)
 class LanguageSample:
-    """Something that a language model wrote or filled in."""
+    """A generated text or a filled mask."""
 
     kind: Literal["generated", "filled"]
     prompt: str
     text: str = ""
     """Prompt and continuation; empty for a filled mask."""
     words: list[tuple[str, float]] = field(default_factory=list)
-    """Words for the mask with their probabilities, the likeliest first."""
+    """Words for the mask with their probabilities, most likely first."""
 
 
 def language_samples(
     run: RunDirectory, prompts: Sequence[str], seed: int, *, texts: Sequence[str] = ()
 ) -> list[LanguageSample]:
-    """Samples of a run on disk; `model_samples` says which."""
+    """Return samples from a run on disk; see `model_samples`."""
     return model_samples(load_model(run), load_tokenizer(run), prompts, seed, texts=texts)
 
 
@@ -53,9 +50,9 @@ def model_samples(
     *,
     texts: Sequence[str] = (),
 ) -> list[LanguageSample]:
-    """Prompts and beginnings of texts continued, gaps in texts filled: as far as it has the heads.
+    """Continue the prompts and beginnings of texts, and fill masks in texts, as the heads allow.
 
-    At most two texts are used for each; a text that has a <mask> already keeps it.
+    At most two texts are used for each; a text that already has a <mask> keeps it.
     """
     samples: list[LanguageSample] = []
     if "next_token" in model.heads:
@@ -73,14 +70,14 @@ def model_samples(
 
 
 def _gapped(tokenizer: Tokenizer, texts: Sequence[str], seed: int) -> Iterator[str]:
-    """Beginnings of texts, one long word of each behind a mask; texts without one are left out."""
+    """Yield beginnings of texts with one long word masked; texts without one are skipped."""
     for number, text in enumerate(texts):
         beginning = " ".join(text.split()[:GAP_WORDS])
         if MASK in beginning:
             yield beginning
             continue
         words = list(_CONTENT_WORDS.finditer(beginning))
-        # A mask stands for one piece: a word that is one can be found again.
+        # A mask is filled by one piece: prefer words that are a single piece.
         whole = [word for word in words if tokenizer.id_of(SPACE + word.group()) is not None]
         if candidates := whole or words:
             hidden = candidates[rng(seed, "gap", number).integers(len(candidates))]

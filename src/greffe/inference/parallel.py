@@ -1,7 +1,7 @@
-"""Independent pieces of work on all cores, each piece on one. Knows nothing of what they do.
+"""A parallel map over independent items, one thread per core.
 
-Small matrix products split over cores wait for each other more than they gain; whole batches side
-by side do not. torch releases Python's lock while it computes, so threads are enough.
+Small matrix products gain little from several cores; whole batches in parallel do. torch releases
+the GIL while it computes, so threads suffice.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import TypeVar
 
 import torch
 
-Piece = TypeVar("Piece")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def parallel_map(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
-    """`work` of every piece, in order; as many at once as torch has threads."""
+def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Return `work(item)` of every item, in order, with as many threads as torch uses."""
     threads = torch.get_num_threads()
-    if threads == 1 or len(pieces) < threads:
-        return [work(piece) for piece in pieces]
+    if threads == 1 or len(items) < threads:
+        return [work(item) for item in items]
     try:
-        with ThreadPoolExecutor(threads, "pieces", torch.set_num_threads, (1,)) as pool:
-            return list(pool.map(work, pieces))
+        with ThreadPoolExecutor(threads, "items", torch.set_num_threads, (1,)) as pool:
+            return list(pool.map(work, items))
     finally:
-        # Each thread sets its own number, and the one that new threads begin with.
+        # set_num_threads in a worker also changes the default of new threads.
         torch.set_num_threads(threads)

@@ -1,7 +1,4 @@
-"""Labels and probabilities for texts: batched by length, streamed, long texts by windows.
-
-Knows no files: texts come in, predictions go out in the same order.
-"""
+"""Predict labels and probabilities of texts: streamed, batched by length, long texts in windows."""
 
 from __future__ import annotations
 
@@ -24,16 +21,16 @@ BLOCK_TEXTS = 512
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model says of one text."""
+    """The prediction for one text."""
 
     label: str
     score: float
     """Probability of the label."""
     probabilities: dict[str, float]
     windows: int = 1
-    """Parts in which the text was read."""
+    """Number of windows the text was split into."""
     cut: int = 0
-    """Tokens that were left out."""
+    """Number of tokens that were cut off."""
 
 
 def predict(
@@ -46,9 +43,9 @@ def predict(
     long: LongTexts = "windows",
     batch_tokens: int = BATCH_TOKENS,
 ) -> Iterator[Prediction]:
-    """A prediction a text, in order; reads the texts in blocks, never all at once."""
+    """Yield one prediction per text, in order; texts are consumed in blocks."""
     require_classifier(model, labels)
-    # Checked above at the call, not at the first prediction asked for.
+    # A generator function would check its arguments only when the first result is requested.
     return _predict(model, tokenizer, labels, texts, causal, long, batch_tokens)
 
 
@@ -62,7 +59,7 @@ def predict_ids(
     long: LongTexts = "windows",
     batch_tokens: int = BATCH_TOKENS,
 ) -> list[Prediction]:
-    """Predictions for encoded texts (without <sos> and <eos>), all together."""
+    """Return the predictions for encoded texts (without <sos> and <eos>)."""
     require_classifier(model, labels)
     if not documents:
         return []
@@ -70,14 +67,14 @@ def predict_ids(
     parts = [split_windows(ids, room, long) for ids in documents]
     rows = [tokenizer.wrap(part) for windows in parts for part in windows]
     logits = classify_logits(model, rows, tokenizer.pad, causal, batch_tokens)
-    shares = logits.double().softmax(-1).numpy()  # [windows of all texts, classes]
+    probabilities = logits.double().softmax(-1).numpy()  # [windows of all texts, classes]
     predictions = []
     first = 0
     for ids, windows in zip(documents, parts, strict=True):
         sizes = np.array([len(part) for part in windows])
-        # A lone window counts fully, even that of an empty text.
+        # Weights must not sum to zero: the single window of an empty text has no tokens.
         weights = sizes if len(windows) > 1 else None
-        mean = np.average(shares[first : first + len(windows)], axis=0, weights=weights)
+        mean = np.average(probabilities[first : first + len(windows)], axis=0, weights=weights)
         first += len(windows)
         best = int(mean.argmax())
         predictions.append(
@@ -99,7 +96,7 @@ def classify_logits(
     causal: bool,
     batch_tokens: int = BATCH_TOKENS,
 ) -> Tensor:
-    """Class scores [N, classes] of rows <sos>…<eos>, in their order; on the CPU."""
+    """Return the logits [N, classes] of rows <sos>…<eos>, in input order, on the CPU."""
     return forward_rows(
         model,
         rows,
@@ -111,17 +108,17 @@ def classify_logits(
 
 
 def split_windows(ids: np.ndarray, room: int, long: LongTexts) -> list[np.ndarray]:
-    """Parts of at most `room` tokens: equal windows over all of them, or the beginning alone."""
+    """Split ids into windows of about equal size, at most `room` each, or cut them at `room`."""
     if long == "cut":
         return [ids[:room]]
     return np.array_split(ids, max(1, -(-len(ids) // room)))
 
 
 def describe_cut(texts: int, tokens: int, context: int) -> str:
-    """The notice for texts that were cut, counted over all of them."""
+    """Return the notice about texts that were cut."""
     return (
         f"{texts} {'text was' if texts == 1 else 'texts were'} longer than the model's context of "
-        f"{context} tokens and cut: {tokens} tokens were not read (windows read all of a text)"
+        f"{context} tokens and cut: {tokens} tokens were ignored (windows use the whole text)"
     )
 
 
@@ -149,18 +146,18 @@ def _predict(
 
 
 def require_classifier(model: Model, labels: Sequence[str]) -> None:
-    """An error unless the model has a head for exactly these labels."""
+    """Raise an error unless the model has a classification head for exactly these labels."""
     require_head(
         model,
         "classification",
         purpose="predict labels",
-        hint="greffe finetune --from RUN --data TABLE makes a classifier of a language model",
+        hint="fine-tune a classifier first: greffe finetune --from RUN --data TABLE",
     )
     classes = _classes(model)
     if classes != len(labels):
         raise MismatchError(
-            "The labels do not belong to this model.",
-            expected=f"{classes} labels, one for each output of the head",
+            "The labels do not match this model.",
+            expected=f"{classes} labels, one per output of the head",
             found=f"{len(labels)}: {', '.join(labels)}",
         )
 

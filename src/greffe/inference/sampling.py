@@ -1,4 +1,4 @@
-"""From scores to the next token: repetition penalty, temperature, top-k, top-p. Knows no model."""
+"""Sample the next token from logits: repetition penalty, temperature, top-k, top-p."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from greffe.errors import InputError
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is drawn; checked when made."""
+    """How the next token is drawn; validated on construction."""
 
     temperature: float = 0.8
-    """0: always the best token; higher: more surprises."""
+    """0 always takes the most likely token; higher values are more random."""
     top_k: int = 0
-    """Draw from so many best tokens; 0: from all."""
+    """Draw from the k most likely tokens; 0 means all."""
     top_p: float = 0.95
-    """Draw from the best tokens that together have this probability; 1: from all."""
+    """Draw from the most likely tokens with this total probability; 1 means all."""
     repetition_penalty: float = 1.1
-    """Above 1: tokens that stand in the text already become less likely."""
+    """Values above 1 make tokens that already occur in the text less likely."""
 
     def __post_init__(self) -> None:
         self._check("temperature", 0 <= self.temperature < math.inf, "0 or more", "0.8")
@@ -34,15 +34,15 @@ class Sampling:
     def _check(self, name: str, good: bool, expected: str, example: str) -> None:
         if not good:
             raise InputError(
-                f"{name} cannot be {getattr(self, name)}.",
+                f"Invalid {name}: {getattr(self, name)}.",
                 expected=expected,
                 found=str(getattr(self, name)),
                 hint=f"for example --{name.replace('_', '-')} {example}",
             )
 
 
-def penalise(scores: Tensor, seen: Sequence[int], penalty: float) -> Tensor:
-    """Divide positive scores of seen tokens by the penalty, multiply negative ones; [vocab]."""
+def penalize(scores: Tensor, seen: Sequence[int], penalty: float) -> Tensor:
+    """Divide positive logits [vocab] of seen tokens by the penalty, multiply negative ones."""
     if penalty == 1 or not seen:
         return scores
     index = torch.tensor(sorted(set(seen)), device=scores.device)
@@ -57,21 +57,22 @@ def sample(
     sampling: Sampling,
     generator: torch.Generator,
 ) -> int:
-    """The next token's id from the vocabulary's scores [vocab]; CPU and double precision."""
+    """Draw the next token id from logits [vocab], on the CPU in double precision."""
     scores = scores.detach().to("cpu", torch.float64, copy=True)
-    scores = penalise(scores, seen, sampling.repetition_penalty)
+    scores = penalize(scores, seen, sampling.repetition_penalty)
     scores[list(banned)] = -math.inf
     if sampling.temperature == 0:
         return int(scores.argmax())
     order = torch.arange(scores.numel())
     if sampling.top_k or sampling.top_p < 1:
-        # Stable, so that equal scores rank by id and top_k=1 is what argmax says.
+        # Stable, so that equal logits are ordered by id and top_k=1 equals argmax.
         scores, order = scores.sort(descending=True, stable=True)
     if sampling.top_k:
         scores = scores[: sampling.top_k]
-    # The best score becomes 0 first: a tiny temperature then cannot overflow.
-    shares = ((scores - scores.max()) / sampling.temperature).softmax(0)
+    # Subtracting the maximum first avoids overflow at tiny temperatures.
+    probabilities = ((scores - scores.max()) / sampling.temperature).softmax(0)
     if sampling.top_p < 1:
-        # A token stays while those before it have not reached top_p; the best one always does.
-        shares = shares[shares.cumsum(0) - shares < sampling.top_p]
-    return int(order[torch.multinomial(shares, 1, generator=generator)])
+        # Keep tokens until those before them reach top_p; the most likely one is always kept.
+        before = probabilities.cumsum(0) - probabilities
+        probabilities = probabilities[before < sampling.top_p]
+    return int(order[torch.multinomial(probabilities, 1, generator=generator)])

@@ -130,7 +130,7 @@ def test_one_text_a_class_is_enough() -> None:
 
 def test_unknown_labels_and_no_features_are_errors() -> None:
     examples = [Example("Un livre", "x"), Example("Un film", "y")]
-    with pytest.raises(DataError, match="never saw"):
+    with pytest.raises(DataError, match="did not occur"):
         fit_linear(examples, ["x", "z"], tfidf=True, base=None, seed=0)
     with pytest.raises(RecipeError, match="no features"):
         fit_linear(examples, ["x", "y"], tfidf=False, base=None, seed=0)

@@ -183,5 +183,5 @@ def test_a_model_without_the_head_says_which_objectives_fill(
 
 
 def test_top_below_one_is_an_error(make_model: Any, tiny_tokenizer: Tokenizer) -> None:
-    with pytest.raises(InputError, match="top cannot be 0"):
+    with pytest.raises(InputError, match="Invalid top"):
         fill(make_model("masked_token"), tiny_tokenizer, "Ce <mask>", top=0)

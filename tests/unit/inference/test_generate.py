@@ -210,5 +210,5 @@ def test_a_model_without_the_head_says_which_objectives_generate(
 def test_bad_values_are_errors_at_the_call(
     make_model: Any, tiny_tokenizer: Tokenizer, choices: dict[str, Any], function: Any
 ) -> None:
-    with pytest.raises(InputError, match=f"{next(iter(choices))} cannot be"):
+    with pytest.raises(InputError, match=f"Invalid {next(iter(choices))}"):
         function(make_model("next_token"), tiny_tokenizer, PROMPT, **choices)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from greffe.errors import InputError
-from greffe.inference.sampling import Sampling, penalise, sample
+from greffe.inference.sampling import Sampling, penalize, sample
 
 PLAIN = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "repetition_penalty": 1.0}
 
@@ -80,7 +80,7 @@ def test_banned_tokens_are_never_drawn() -> None:
 
 def test_penalty_divides_positive_scores_and_multiplies_negative_ones() -> None:
     scores = torch.tensor([2.0, -2.0, 3.0, -3.0, 0.0])
-    result = penalise(scores, [0, 1, 1, 1, 4], 1.5)
+    result = penalize(scores, [0, 1, 1, 1, 4], 1.5)
     assert torch.allclose(result, torch.tensor([2 / 1.5, -3.0, 3.0, -3.0, 0.0]))
 
 
