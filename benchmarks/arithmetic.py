@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import nn
 
-from greffe.config.recipe import ModelSpec
+from greffe.config.sections import ModelSpec
 from greffe.model.arithmetic import TRAINING, base_operations, vocabulary_operations
 
 Shapes = list[tuple[int, int]]

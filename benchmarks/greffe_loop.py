@@ -11,12 +11,17 @@ import numpy as np
 import torch
 
 from benchmarks.made_up import Ids, packed
-from greffe.config.recipe import Recipe, TrainSpec
+from greffe.config.recipe import Recipe
+from greffe.config.sections import TrainSpec
 from greffe.data.batches import Batch
 from greffe.data.tokenizer import Tokenizer
 from greffe.model.model import Model, build_model
-from greffe.objectives import build_language_objective
-from greffe.objectives.objective import LanguageObjective, Objective, RowBatch
+from greffe.objectives.objective import (
+    LanguageObjective,
+    Objective,
+    RowBatch,
+    build_language_objective,
+)
 from greffe.seeding import rng
 from greffe.training.compute import set_up_compute
 from greffe.training.distributed import World

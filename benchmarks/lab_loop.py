@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.made_up import Ids
-from greffe.config.recipe import ModelSpec
+from greffe.config.sections import ModelSpec
 
 LEARNING_RATE = 1e-3
 CLIP = 0.5

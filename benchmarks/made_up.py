@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import models
 
-from greffe.config.recipe import TokenizerSpec
+from greffe.config.sections import TokenizerSpec
 from greffe.data.pieces import (
     BYTE_PIECES,
     SPACE,

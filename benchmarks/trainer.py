@@ -28,7 +28,7 @@ from transformers import (
 
 from benchmarks.made_up import Ids
 from benchmarks.timing import Piece, Stopwatch
-from greffe.config.recipe import ModelSpec
+from greffe.config.sections import ModelSpec
 
 Example = dict[str, Any]
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import greffe
-from greffe.config.recipe import TokenizerSpec
+from greffe.config.sections import TokenizerSpec
 from greffe.seeding import rng
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def tiny_tokenizer(tiny_texts: list[str]) -> Tokenizer:
 @pytest.fixture
 def fresh_run(tmp_path: Path, tiny_tokenizer: Tokenizer) -> Callable[..., RunDirectory]:
     """Writes a finished run with fresh weights: a causal language model, or a classifier."""
-    from greffe.config.recipe import ClassificationHead, Recipe
+    from greffe.config.recipe import Recipe
+    from greffe.model.heads.classification import ClassificationHead
     from greffe.model.model import build_model
     from greffe.model.weights import base_hash, save_tensors
     from greffe.run import Manifest, RunDirectory, new_lineage

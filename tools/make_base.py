@@ -16,12 +16,14 @@ from pathlib import Path
 
 from greffe import api
 from greffe.config.options import Reading
-from greffe.config.recipe import Causal, Masked, TokenizerSpec
 from greffe.config.recipe_files import load_recipe
+from greffe.config.sections import TokenizerSpec
 from greffe.data.corpus import Corpus
 from greffe.data.text import find_sources, read_documents
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
-from greffe.objectives import build_language_objective
+from greffe.objectives.causal import Causal
+from greffe.objectives.masked import Masked
+from greffe.objectives.objective import build_language_objective
 from greffe.pipelines.corpus_batches import RowSource, evaluate_rows
 from greffe.progress import notice
 from greffe.storage import write_atomic

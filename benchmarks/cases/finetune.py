@@ -22,10 +22,12 @@ from benchmarks.greffe_loop import start_greffe, steps
 from benchmarks.made_up import Reviews, reviews, tokenizer_of
 from benchmarks.settings import Settings
 from benchmarks.timing import Contender, Piece, Sample, Stopwatch
-from greffe.config.recipe import Classification, ClassificationHead, Recipe
+from greffe.config.classification import Classification
+from greffe.config.recipe import Recipe
 from greffe.data.batches import Batch
 from greffe.data.sampler import ExampleSampler
 from greffe.data.tokenizer import Tokenizer
+from greffe.model.heads.classification import ClassificationHead
 from greffe.model.model import build_model
 from greffe.objectives.classification import ClassificationObjective
 from greffe.pipelines.finetune_recipe import choose_direction, choose_pooler, finetune_recipe

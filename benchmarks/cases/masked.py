@@ -65,7 +65,7 @@ def trainer(settings: Settings) -> Contender:
 
     from benchmarks.greffe_loop import language_batches
     from benchmarks.trainer import TrainerLoop, bert_config, linear
-    from greffe.objectives import build_language_objective
+    from greffe.objectives.objective import build_language_objective
 
     recipe = small_recipe(settings.quick)
     watch = settings.stopwatch

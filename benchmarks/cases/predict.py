@@ -23,9 +23,11 @@ from benchmarks.greffe_loop import start_greffe
 from benchmarks.made_up import review_texts, text_tokenizer
 from benchmarks.settings import Settings
 from benchmarks.timing import Contender, Sample
-from greffe.config.recipe import ClassificationHead, ModelSpec, Recipe
+from greffe.config.recipe import Recipe
+from greffe.config.sections import ModelSpec
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.predict import predict
+from greffe.model.heads.classification import ClassificationHead
 from greffe.model.model import build_model
 
 TEXTS = 2000

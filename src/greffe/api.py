@@ -12,8 +12,10 @@ from typing import Unpack
 
 from greffe.baselines.linear_classifier import LinearClassifier
 from greffe.baselines.linear_runs import load_linear, predict_linear
+from greffe.config.classification import LongTexts
 from greffe.config.options import Reading
-from greffe.config.recipe import LongTexts, Recipe, TokenizerSpec
+from greffe.config.recipe import Recipe
+from greffe.config.sections import TokenizerSpec
 from greffe.data.corpus import Corpus
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError, RecipeError

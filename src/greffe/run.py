@@ -29,8 +29,10 @@ from typing import Any, Literal, Self
 from pydantic import Field, ValidationError
 
 from greffe import __version__
-from greffe.config.recipe import HeadSpec, Recipe, Spec
+from greffe.config.components import HeadSpec
+from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
+from greffe.config.spec import Spec
 from greffe.errors import CorruptError, RunError
 from greffe.progress import notice
 from greffe.storage import disk_error, read_json, write_atomic, write_json

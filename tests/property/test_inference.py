@@ -5,22 +5,20 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greffe.config.recipe import (
-    Alibi,
-    ClassificationHead,
-    Learned,
-    ModelSpec,
-    NextTokenHead,
-    NoPosition,
-    PositionSpec,
-    Rotary,
-    Sinusoidal,
-)
+from greffe.config.components import PositionSpec
+from greffe.config.sections import ModelSpec
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.generate import generate, stream_text, window_start
 from greffe.inference.predict import classify_logits, split_windows
 from greffe.inference.sampling import Sampling, sample
+from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.next_token import NextTokenHead
 from greffe.model.model import Model, build_model
+from greffe.model.positions.alibi import Alibi
+from greffe.model.positions.learned import Learned
+from greffe.model.positions.none import NoPosition
+from greffe.model.positions.rotary import Rotary
+from greffe.model.positions.sinusoidal import Sinusoidal
 from greffe.seeding import derive
 
 POSITIONS: list[PositionSpec] = [Rotary(), Sinusoidal(), Learned(), Alibi(), NoPosition()]

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import get_args
 
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greffe.config import recipe as config
-from greffe.config.recipe import ModelSpec
+from greffe.config.components import PositionSpec
+from greffe.config.sections import ModelSpec
 from greffe.model.attention import Cache
 from greffe.model.base import Base
 from greffe.model.model import build_model
@@ -16,11 +15,11 @@ from greffe.model.model import build_model
 torch.set_num_threads(1)
 
 VOCAB, CONTEXT = 23, 32
-SCHEMES = [kind() for kind in get_args(get_args(config.PositionSpec)[0])]
+SCHEMES = [kind() for kind in list(PositionSpec.kinds().values())]
 
 
 @cache
-def lively_base(position: config.PositionSpec, norm: str) -> Base:
+def lively_base(position: PositionSpec, norm: str) -> Base:
     """A base in double precision whose weights are large enough for any leak to show."""
     spec = ModelSpec(
         width=8, heads=2, layers=2, feed_forward=12, context=CONTEXT, position=position, norm=norm

@@ -9,14 +9,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greffe.config.recipe import Hybrid, Masked, NextSentence
 from greffe.data.shard_writer import ShardWriter
 from greffe.data.shards import PackedRows, TokenSplit
 from greffe.data.tokenizer import Tokenizer
-from greffe.objectives.causal import CausalObjective
-from greffe.objectives.hybrid import HybridObjective
-from greffe.objectives.masked import Masker
-from greffe.objectives.next_sentence import NextSentenceObjective
+from greffe.objectives.causal import Causal
+from greffe.objectives.hybrid import Hybrid
+from greffe.objectives.masked import Masked
+from greffe.objectives.masking import Masker
+from greffe.objectives.next_sentence import NextSentence
 from greffe.objectives.objective import RowBatch
 from greffe.seeding import rng
 
@@ -91,7 +91,7 @@ def test_causal_covers_every_other_token_once(
     tiny_tokenizer: Tokenizer, content: list[list[int]], length: int
 ) -> None:
     packed = pack(content, length, tiny_tokenizer)
-    batch = CausalObjective(tiny_tokenizer, tied=True).prepare(batch_of(packed, 0))
+    batch = Causal().build(tiny_tokenizer, tied=True).prepare(batch_of(packed, 0))
     assert batch.indices is not None and batch.targets is not None
     places = batch.indices.numpy()
     assert len(set(places.tolist())) == len(places)
@@ -111,7 +111,7 @@ def test_hybrid_reads_each_row_one_way(
     tiny_tokenizer: Tokenizer, content: list[list[int]], length: int, share: float
 ) -> None:
     packed = pack(content, length, tiny_tokenizer)
-    objective = HybridObjective(Hybrid(causal_share=share), tiny_tokenizer, tied=True)
+    objective = Hybrid(causal_share=share).build(tiny_tokenizer, tied=True)
     batch = objective.prepare(batch_of(packed, 0))
     sizes = {name: len(part.ids) for name, part in batch.parts.items()}
     assert sum(sizes.values()) == len(packed.ids)
@@ -128,7 +128,7 @@ def test_pairs_fit_and_strangers_are_strangers(
     packed = pack(marked, length, tiny_tokenizer)
     order = rng(seed, "partners").integers(len(packed.ids), size=len(packed.ids))
     partners = PackedRows(**{name: values[order] for name, values in vars(packed).items()})
-    objective = NextSentenceObjective(NextSentence(), tiny_tokenizer, tied=True)
+    objective = NextSentence().build(tiny_tokenizer, tied=True)
     batch = objective.prepare(batch_of(packed, seed, partners))
     assert batch.indices is not None and batch.targets is not None and batch.follows is not None
     assert batch.ids.shape[1] <= length

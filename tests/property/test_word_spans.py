@@ -8,7 +8,7 @@ from typing import Literal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greffe.config.recipe import TokenizerSpec
+from greffe.config.sections import TokenizerSpec
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.inference.word_spans import find_word_spans
 

@@ -18,8 +18,9 @@ import pytest
 
 import greffe
 from greffe import run as run_module
-from greffe.config.recipe import NextTokenHead, Recipe
+from greffe.config.recipe import Recipe
 from greffe.errors import CorruptError, RunBusyError, RunError, RunExistsError
+from greffe.model.heads.next_token import NextTokenHead
 from greffe.output_folder import LOCK_FILE, UNFINISHED_FILE, OutputFolder
 from greffe.run import (
     METRICS_FILE,

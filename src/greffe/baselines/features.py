@@ -16,8 +16,8 @@ from torch import Tensor
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.batched import forward_rows
 from greffe.inference.predict import BLOCK_TEXTS, split_windows
-from greffe.model.heads import pool
 from greffe.model.model import Model
+from greffe.model.pooling import pool
 from greffe.progress import Progress
 from greffe.run import RunDirectory
 from greffe.training.checkpoint import load_classification_tokenizer, load_model

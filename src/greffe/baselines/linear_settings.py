@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from greffe.baselines.tfidf import BLOCKS
-from greffe.config.recipe import Spec
+from greffe.config.spec import Spec
 from greffe.errors import CorruptError
 from greffe.storage import read_json
 

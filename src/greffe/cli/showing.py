@@ -13,7 +13,8 @@ from greffe.errors import InputError, RecipeError
 from greffe.progress import notice
 
 if TYPE_CHECKING:
-    from greffe.config.recipe import HeadSpec, Recipe
+    from greffe.config.components import HeadSpec
+    from greffe.config.recipe import Recipe
     from greffe.run import RunDirectory
 
 DRAWINGS = ("mask", "positions")

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ValidationError
 
-from greffe.config.recipe import Spec
+from greffe.config.spec import Spec
 from greffe.data.shards import ShardInfo, TokenSplit, check_shard, offsets_path, tokens_path
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError

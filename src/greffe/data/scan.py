@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from greffe.config.options import Reading
-from greffe.config.recipe import Spec
+from greffe.config.spec import Spec
 from greffe.data.text import read_documents, source_identity
 from greffe.errors import DataError
 from greffe.progress import Progress, notice, quiet

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from greffe.config.recipe import Spec
+from greffe.config.spec import Spec
 from greffe.errors import CorruptError
 
 Tokens = npt.NDArray[np.unsignedinteger[Any]]

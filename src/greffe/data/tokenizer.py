@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer as Backend
 
-from greffe.config.recipe import TokenizerSpec
+from greffe.config.sections import TokenizerSpec
 from greffe.data.pieces import (
     BYTE_PIECES,
     LOWERCASE,

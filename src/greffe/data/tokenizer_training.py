@@ -16,7 +16,7 @@ from math import isqrt
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, trainers
 
-from greffe.config.recipe import TokenizerSpec
+from greffe.config.sections import TokenizerSpec
 from greffe.data.pieces import (
     BYTE_PIECES,
     SPACE,

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from greffe.config.recipe import Spec
+from greffe.config.spec import Spec
 
 PartName = Literal["train", "valid", "test"]
 Severity = Literal["serious", "warning", "note"]

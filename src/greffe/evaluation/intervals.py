@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greffe.config.recipe import Spec
+from greffe.config.spec import Spec
 from greffe.seeding import rng
 
 LEVEL = 0.95

@@ -13,7 +13,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from greffe.config.recipe import Spec
+from greffe.config.spec import Spec
 from greffe.evaluation.intervals import LEVEL, student_t
 from greffe.seeding import rng
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from greffe.config.recipe import Spec
+from greffe.config.spec import Spec
 from greffe.evaluation.intervals import Estimate, crossed_error, crossed_estimate
 from greffe.seeding import rng
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from greffe.config.recipe import ModelSpec
+from greffe.config.sections import ModelSpec
 from greffe.errors import InputError, MissingExtraError
-from greffe.inference.views import Panel, View, mask_view, positions_view
-from greffe.model.positions import PositionScheme
+from greffe.inference.views import mask_view, positions_view
+from greffe.model.positions.scheme import PositionScheme
+from greffe.model.views import Panel, View
 from greffe.storage import disk_error, write_atomic
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def draw_positions(
     path: Path, spec: ModelSpec, size: int | None = None, *, scheme: PositionScheme | None = None
 ) -> None:
     """Write the positions as .png or .svg: the whole context, or a corner of ALiBi's squares."""
-    largest = FIGURE_BIAS_SIZE if spec.position.kind == "alibi" else spec.context
+    largest = FIGURE_BIAS_SIZE if spec.position.is_pairwise else spec.context
     save_figure(positions_view(spec, size or min(spec.context, largest), scheme), path)
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from greffe.config.recipe import ModelSpec
-from greffe.inference.views import Panel, View, mask_view, positions_view
-from greffe.model.positions import PositionScheme
+from greffe.config.sections import ModelSpec
+from greffe.inference.views import mask_view, positions_view
+from greffe.model.positions.scheme import PositionScheme
+from greffe.model.views import Panel, View
 
 MASK_TOKENS = 16
 POSITIONS = 64

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from greffe.config.recipe import (
-    ClassificationHead,
-    HeadSpec,
-    Learned,
-    ModelSpec,
-    NextTokenHead,
-    Recipe,
-)
+from greffe.config.components import HeadSpec
+from greffe.config.recipe import Recipe
+from greffe.config.sections import ModelSpec
 from greffe.lab.lab_document import Counting, Mistake, MistakeKind, Totals
+from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.next_token import NextTokenHead
 from greffe.model.model import empty_model
 from greffe.model.parameters import account
+from greffe.model.positions.learned import Learned
 from greffe.study.document import ParameterRow
 
 PYTORCH_FEED_FORWARD = 2048

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from greffe.config.options import Reading
-from greffe.config.recipe import Recipe, Spec
+from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
+from greffe.config.spec import Spec
 from greffe.data.tables import read_examples
 from greffe.errors import DataError
 from greffe.lab.lab_document import LabData

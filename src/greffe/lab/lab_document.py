@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from greffe.config.recipe import Direction, Spec
+from greffe.config.components import Direction
+from greffe.config.spec import Spec
 from greffe.evaluation.intervals import Estimate
 from greffe.study.document import Matrix, ParameterRow, StudyDocument
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from greffe.config.recipe import Masked
 from greffe.config.spans import Span
 from greffe.lab.lab_document import LabDocument
+from greffe.objectives.masked import Masked
 from greffe.report.blocks import Block, Figure, Prose, Section, chart_texts, section
 from greffe.report.catalog import Catalog
 from greffe.report.charts import IntervalRow, Point, Series, interval_chart, line_chart

@@ -13,17 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from greffe.config.recipe import (
-    HeadSpec,
-    ModelSpec,
-    NoPosition,
-    PositionSpec,
-    Sinusoidal,
-    Spec,
-    TrainSpec,
-)
+from greffe.config.components import HeadSpec, PositionSpec
+from greffe.config.sections import ModelSpec, TrainSpec
+from greffe.config.spec import Spec
 from greffe.data.batches import Batch
 from greffe.model.model import Model, build_model
+from greffe.model.positions.none import NoPosition
+from greffe.model.positions.sinusoidal import Sinusoidal
 from greffe.objectives.objective import Objective, vocabulary_term
 from greffe.samples.toy import MarkovLanguage
 from greffe.seeding import rng

@@ -13,11 +13,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from greffe.api import Run
-from greffe.config.recipe import ClassificationHead, HeadSpec, NextTokenHead, Recipe
+from greffe.config.components import HeadSpec
+from greffe.config.recipe import Recipe
 from greffe.data.pieces import SPACE
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.forward import evaluation_mode
 from greffe.lab.lab_document import Heads, HeadShapes, NextWords, TwoAnswers, Untrained
+from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.next_token import NextTokenHead
 from greffe.model.model import Model, build_model
 
 SENTENCE = "Bonjour les amis, ce roman est magnifique."

@@ -14,7 +14,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from greffe.config.recipe import NextTokenHead
 from greffe.evaluation.intervals import seeds_estimate
 from greffe.lab.lab_document import CurvePoint, MaskArm, MaskTask
 from greffe.lab.tasks import (
@@ -27,6 +26,7 @@ from greffe.lab.tasks import (
     language_rows,
     tiny_model,
 )
+from greffe.model.heads.next_token import NextTokenHead
 from greffe.model.model import Model
 from greffe.progress import Progress
 from greffe.samples.toy import MarkovLanguage

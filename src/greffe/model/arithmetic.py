@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from greffe.config.recipe import ModelSpec
+from greffe.config.sections import ModelSpec
 
 TRAINING = 3
 """Forward, and backward with its two products for each one of the forward pass."""

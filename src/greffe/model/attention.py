@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from greffe.kernels.wide_linear import wide_linear
-from greffe.model.positions import PositionScheme
+from greffe.model.positions.scheme import PositionScheme
 
 
 @dataclass(frozen=True)

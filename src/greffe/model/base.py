@@ -9,10 +9,10 @@ import math
 
 from torch import Tensor, nn
 
-from greffe.config.recipe import ModelSpec
+from greffe.config.sections import ModelSpec
 from greffe.model.attention import Cache, build_mask
 from greffe.model.layers import NORM_EPSILON, Block
-from greffe.model.positions import build_position, default_positions
+from greffe.model.positions.scheme import default_positions
 
 
 class Base(nn.Module):
@@ -21,7 +21,7 @@ class Base(nn.Module):
     def __init__(self, spec: ModelSpec, vocab: int) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocab, spec.width)
-        self.position = build_position(spec.position, spec)
+        self.position = spec.position.build(spec)
         self.dropout = nn.Dropout(spec.dropout)
         self.blocks = nn.ModuleList(Block(spec) for _ in range(spec.layers))
         self.final_norm: nn.Module = (

@@ -13,16 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from greffe.config.components import HeadSpec
+
 EMBEDDING = "base.embedding.weight"
-BY_PIECE = (
-    EMBEDDING,
-    *(
-        f"heads.{kind}.{name}"
-        for kind in ("next_token", "masked_token")
-        for name in ("weight", "bias")
-    ),
-)
-"""Tensors with a row a piece."""
 LEAST_SHARED = 2
 """So many times the vectors' columns are asked of pieces by which these are turned."""
 
@@ -31,8 +24,10 @@ def spelled_embeddings(
     weights: Mapping[str, Tensor], spellings: Sequence[Sequence[int]]
 ) -> dict[str, Tensor]:
     """The weights for a vocabulary whose pieces are spelt by these ids of the old one."""
+    heads = HeadSpec.kinds().items()
+    by_piece = {f"heads.{kind}.{name}" for kind, head in heads for name in head.by_piece}
     return {
-        name: _mean_rows(tensor, spellings) if name in BY_PIECE else tensor
+        name: _mean_rows(tensor, spellings) if name in {EMBEDDING, *by_piece} else tensor
         for name, tensor in weights.items()
     }
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from greffe.config.recipe import ModelSpec
+from greffe.config.sections import ModelSpec
 from greffe.kernels.wide_linear import wide_linear
 from greffe.model.attention import Attention, AttentionMask, LayerCache
-from greffe.model.positions import PositionScheme
+from greffe.model.positions.scheme import PositionScheme
 
 NORM_EPSILON = 1e-5
 

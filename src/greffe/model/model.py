@@ -11,10 +11,11 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from greffe.config.recipe import HeadSpec, ModelSpec
+from greffe.config.components import HeadSpec
+from greffe.config.sections import ModelSpec
 from greffe.model.attention import Cache
 from greffe.model.base import Base
-from greffe.model.heads import Classification, NextSentence, VocabularyHead, build_head
+from greffe.model.heads.head import VocabularyHead
 from greffe.seeding import derive
 
 INIT_STD = 0.02
@@ -31,7 +32,7 @@ class Model(nn.Module):
         self.head_specs = dict(head_specs)
         self.base = Base(spec, vocab)
         self.heads = nn.ModuleDict(
-            {kind: build_head(head, spec.width, vocab) for kind, head in head_specs.items()}
+            {kind: head.build(spec.width, vocab) for kind, head in head_specs.items()}
         )
 
     def vocabulary_head(self, kind: str) -> VocabularyHead:
@@ -41,17 +42,8 @@ class Model(nn.Module):
         return head
 
     def scores(self, hidden: Tensor, kind: str, lengths: Tensor | None = None) -> Tensor:
-        """What one head makes of hidden states [B, T, width]: [B, T, vocab] or [B, classes]."""
-        head = self.heads[kind]
-        match head:
-            case VocabularyHead():
-                result: Tensor = head(hidden, self.base.embedding.weight)
-            case NextSentence():
-                result = head(hidden)
-            case Classification():
-                result = head(hidden, lengths)
-            case _:
-                raise AssertionError(f"no head of type {type(head).__name__} can be called")
+        """Return one head's scores for hidden states [B, T, width]."""
+        result: Tensor = self.heads[kind](hidden, self.base.embedding.weight, lengths)
         return result
 
     def forward(
@@ -90,10 +82,12 @@ def build_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec], seed
     every tensor of the same name, whatever heads they hold.
     """
     model = empty_model(spec, vocab, heads).to_empty(device="cpu")
+    small = tuple(f"heads.{kind}." for kind, head in heads.items() if head.has_small_start)
     for path, module in model.named_modules():
         for name, parameter in module.named_parameters(recurse=False):
             generator = torch.Generator().manual_seed(derive(seed, "init", f"{path}.{name}"))
-            _initialise(parameter, name, path, module, spec, generator)
+            is_small = path.startswith(small)
+            _initialise(parameter, name, path, module, spec, generator, is_small=is_small)
     return model
 
 
@@ -105,6 +99,8 @@ def _initialise(
     module: nn.Module,
     spec: ModelSpec,
     generator: torch.Generator,
+    *,
+    is_small: bool,
 ) -> None:
     if name == "bias":
         parameter.zero_()
@@ -112,7 +108,7 @@ def _initialise(
         parameter.fill_(1.0)
     elif isinstance(module, nn.Embedding) and spec.scale_embedding:
         parameter.normal_(0.0, 1 / math.sqrt(spec.width), generator=generator)
-    elif not isinstance(module, nn.Linear) or path.startswith("heads.classification"):
+    elif not isinstance(module, nn.Linear) or is_small:
         parameter.normal_(0.0, INIT_STD, generator=generator)
     elif spec.norm == "post":
         nn.init.xavier_uniform_(parameter, generator=generator)

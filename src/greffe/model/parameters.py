@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, assert_never
+from typing import Any
 
-from greffe.config import recipe as config
-from greffe.config.recipe import HeadSpec, ModelSpec
-from greffe.model.heads import pooled_width
+from greffe.config.components import HeadSpec
+from greffe.config.sections import ModelSpec
 from greffe.model.model import Model, empty_model
 
 BASE_PARTS = ("embedding", "positions", "all layers", "final norm")
@@ -64,13 +63,8 @@ class Account:
 
 
 def default_heads(spec: ModelSpec) -> dict[str, HeadSpec]:
-    """One head of each kind, as a recipe with this model would have them."""
-    return {
-        "next_token": config.NextTokenHead(tied=spec.tied),
-        "masked_token": config.MaskedTokenHead(tied=spec.tied),
-        "next_sentence": config.NextSentenceHead(),
-        "classification": config.ClassificationHead(classes=2, pooler="last"),
-    }
+    """Return one head of each kind, as a recipe with this model would have them."""
+    return {kind: head.for_model(spec) for kind, head in HeadSpec.kinds().items()}
 
 
 def account(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Account:
@@ -87,7 +81,7 @@ def account(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Accou
     head_rows = {}
     totals = {}
     for kind, head in heads.items():
-        formula, closed = _head(head, spec.width, vocab)
+        formula, closed = head.parameters(spec.width, vocab)
         row = Row(f"{_label(kind)} head", formula, closed, _count(model, f"heads.{kind}."))
         head_rows[kind] = row
         totals[kind] = Row(
@@ -101,7 +95,7 @@ def account(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Accou
 
 def _blocks(spec: ModelSpec, vocab: int, model: Model) -> list[Row]:
     width, inner, layers = spec.width, spec.feed_forward, spec.layers
-    is_learned = isinstance(spec.position, config.Learned)
+    position_formula, position_count = spec.position.parameters(spec)
     is_pre_norm = spec.norm == "pre"
     qkv = 3 * width * width + 3 * width
     out = width * width + width
@@ -117,12 +111,7 @@ def _blocks(spec: ModelSpec, vocab: int, model: Model) -> list[Row]:
 
     return [
         Row("embedding", f"{vocab:,} × {width}", vocab * width, _count(model, "base.embedding.")),
-        Row(
-            "positions",
-            f"{spec.context} × {width}" if is_learned else "none",
-            spec.context * width if is_learned else 0,
-            _count(model, "base.position."),
-        ),
+        Row("positions", position_formula, position_count, _count(model, "base.position.")),
         layer_row(
             "attention: query, key, value",
             f"3 × ({width} × {width} + {width})",
@@ -146,31 +135,6 @@ def _blocks(spec: ModelSpec, vocab: int, model: Model) -> list[Row]:
             _count(model, "base.final_norm."),
         ),
     ]
-
-
-def _head(spec: HeadSpec, width: int, vocab: int) -> tuple[str, int]:
-    match spec:
-        case config.NextTokenHead():
-            return _matrix(width, vocab, tied=spec.tied)
-        case config.MaskedTokenHead():
-            formula, closed = _matrix(width, vocab, tied=spec.tied)
-            own = width * width + width + 2 * width
-            return f"({width} × {width} + {width}) + 2 × {width} + {formula}", own + closed
-        case config.NextSentenceHead():
-            closed = width * width + width + 2 * width + 2
-            return f"({width} × {width} + {width}) + (2 × {width} + 2)", closed
-        case config.ClassificationHead():
-            pooled = pooled_width(width, spec.pooler)
-            closed = spec.classes * pooled + spec.classes
-            return f"{spec.classes} × {pooled} + {spec.classes}", closed
-        case _:
-            assert_never(spec)
-
-
-def _matrix(width: int, vocab: int, *, tied: bool) -> tuple[str, int]:
-    if tied:
-        return f"{vocab:,} (the matrix is the embedding)", vocab
-    return f"{vocab:,} × {width} + {vocab:,}", vocab * width + vocab
 
 
 def _label(kind: str) -> str:

@@ -15,7 +15,7 @@ from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as dump_tensors
 from torch import Tensor
 
-from greffe.config.recipe import ModelSpec
+from greffe.config.sections import ModelSpec
 from greffe.errors import CorruptError, MismatchError
 from greffe.model.model import Model
 from greffe.storage import write_atomic

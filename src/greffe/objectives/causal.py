@@ -1,17 +1,43 @@
-"""Causal: predict each token from those before it, inside its document. The lab's objective."""
+"""Causal: predict each token from those before it in its document. The lab's objective."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from greffe.config.recipe import HeadSpec, NextTokenHead
+from greffe.config.components import Direction, HeadSpec
 from greffe.data.batches import Batch
+from greffe.data.tokenizer import Tokenizer
+from greffe.model.heads.next_token import NextTokenHead
 from greffe.model.model import Model
-from greffe.objectives.objective import LanguageObjective, RowBatch, layout, vocabulary_term
+from greffe.objectives.objective import (
+    LanguageObjective,
+    LanguageSpec,
+    RowBatch,
+    layout,
+    vocabulary_term,
+)
+
+
+class Causal(LanguageSpec):
+    """Predict each token from those before it."""
+
+    directions: ClassVar[tuple[Direction, ...]] = ("causal",)
+    kind: Literal["causal"] = "causal"
+
+    @property
+    def predicted_fraction(self) -> float:
+        return 1.0
+
+    def heads(self, *, tied: bool) -> dict[str, HeadSpec]:
+        return {"next_token": NextTokenHead(tied=tied)}
+
+    def build(self, tokenizer: Tokenizer, *, tied: bool) -> CausalObjective:
+        return CausalObjective(self, tokenizer, tied=tied)
 
 
 class CausalObjective(LanguageObjective):
@@ -20,9 +46,6 @@ class CausalObjective(LanguageObjective):
     @property
     def weights(self) -> Mapping[str, float]:
         return {"next_token": 1.0}
-
-    def heads(self) -> dict[str, HeadSpec]:
-        return {"next_token": NextTokenHead(tied=self.tied)}
 
     def prepare(self, rows: RowBatch) -> Batch:
         packed = rows.packed

@@ -1,4 +1,7 @@
-"""Classification: a label for each text, with class weights and label smoothing."""
+"""Classification: a label for each text, with class weights and label smoothing.
+
+Its spec is a section of every recipe and therefore lives in config.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from greffe.config.recipe import Classification
+from greffe.config.classification import Classification
 from greffe.data.batches import Batch, pad_rows
 from greffe.model.model import Model
 from greffe.objectives.objective import Objective, read
 
 
 class ClassificationObjective(Objective):
-    """Cross-entropy over classes; weighted means as in torch: divided by the targets' weights."""
+    """Cross-entropy over classes; a mean is divided by the weights of its targets."""
 
     def __init__(
         self, spec: Classification, class_counts: Sequence[int], *, causal: bool, pad: int
@@ -36,7 +39,7 @@ class ClassificationObjective(Objective):
         return {"classification": 1.0}
 
     def prepare(self, rows: Sequence[npt.NDArray[np.integer]], labels: Sequence[int]) -> Batch:
-        """Texts as ids with <sos> … <eos>, and class numbers."""
+        """Return a batch of texts, as ids with <sos> … <eos>, and their class numbers."""
         ids, lengths = pad_rows(rows, self.pad)
         targets = torch.tensor(labels, dtype=torch.int64)
         return Batch(

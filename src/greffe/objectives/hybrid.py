@@ -1,43 +1,72 @@
-"""Hybrid: some rows left to right, the others masked, through one set of weights.
+"""Hybrid: some rows are read left to right, the others are masked, through one set of weights.
 
-The outcome generates like a causal model and reads both ways like a masked one.
+The result generates like a causal model and reads in both directions like a masked one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from pydantic import Field
 from torch import Tensor
 
-from greffe.config.recipe import HeadSpec, Hybrid
+from greffe.config.components import Direction, HeadSpec
 from greffe.data.batches import Batch
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
 from greffe.model.model import Model
-from greffe.objectives.causal import CausalObjective
-from greffe.objectives.masked import MaskedObjective
-from greffe.objectives.objective import LanguageObjective, RowBatch
+from greffe.objectives.causal import Causal
+from greffe.objectives.masked import Masked
+from greffe.objectives.masking import MaskingSpec
+from greffe.objectives.objective import LanguageObjective, LanguageSpec, RowBatch
+
+
+class Hybrid(MaskingSpec, LanguageSpec):
+    """Predict next tokens in some rows, hidden tokens in the others."""
+
+    directions: ClassVar[tuple[Direction, ...]] = ("causal", "bidirectional")
+    kind: Literal["hybrid"] = "hybrid"
+    causal_share: float = Field(0.5, gt=0, lt=1)
+    """Fraction of a batch's rows that are read left to right; the others are masked."""
+
+    @property
+    def causal(self) -> Causal:
+        """The objective of the rows read left to right."""
+        return Causal()
+
+    @property
+    def masked(self) -> Masked:
+        """The objective of the other rows."""
+        return Masked(**{name: getattr(self, name) for name in MaskingSpec.model_fields})
+
+    @property
+    def predicted_fraction(self) -> float:
+        return self.causal_share + (1 - self.causal_share) * self.ratio
+
+    def heads(self, *, tied: bool) -> dict[str, HeadSpec]:
+        return {**self.causal.heads(tied=tied), **self.masked.heads(tied=tied)}
+
+    def build(self, tokenizer: Tokenizer, *, tied: bool) -> HybridObjective:
+        return HybridObjective(self, tokenizer, tied=tied)
 
 
 class HybridObjective(LanguageObjective):
-    """Which rows are causal follows from their running number, so the share is exact over time."""
+    """Whether a row is causal follows from its number, so the fraction is exact over time."""
 
-    def __init__(self, spec: Hybrid, tokenizer: Tokenizer, tied: bool) -> None:
-        super().__init__(tokenizer, tied)
+    def __init__(self, spec: Hybrid, tokenizer: Tokenizer, *, tied: bool) -> None:
+        super().__init__(spec, tokenizer, tied=tied)
         self.share = spec.causal_share
-        self.causal = CausalObjective(tokenizer, tied)
-        self.masked = MaskedObjective(spec, tokenizer, tied)
+        self.causal = spec.causal.build(tokenizer, tied=tied)
+        self.masked = spec.masked.build(tokenizer, tied=tied)
 
     @property
     def weights(self) -> Mapping[str, float]:
         return {"next_token": self.share, "masked_token": 1.0 - self.share}
-
-    def heads(self) -> dict[str, HeadSpec]:
-        return {**self.causal.heads(), **self.masked.heads()}
 
     def prepare(self, rows: RowBatch) -> Batch:
         is_causal = np.floor((rows.numbers + 1) * self.share) > np.floor(rows.numbers * self.share)

@@ -1,4 +1,4 @@
-"""Next sentence: masked tokens, and whether the second half of a row follows the first.
+"""Next sentence: predict masked tokens, and whether the second half of a row follows the first.
 
 A row becomes `<sos> first <eos> second <eos>`. In half of the cases the second half is the true
 continuation, in the others it comes from another document, cut in the same way.
@@ -7,32 +7,64 @@ continuation, in the others it comes from another document, cut in the same way.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
+from pydantic import Field
 from torch import Tensor
 
-from greffe.config.recipe import HeadSpec, MaskedTokenHead, NextSentence, NextSentenceHead
+from greffe.config.components import Direction, HeadSpec
 from greffe.data.batches import Batch, pad_rows
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
+from greffe.model.heads.masked_token import MaskedTokenHead
+from greffe.model.heads.next_sentence import NextSentenceHead
 from greffe.model.model import Model
-from greffe.objectives.masked import Masker, hide_rows
-from greffe.objectives.objective import LanguageObjective, RowBatch, read, vocabulary_term
+from greffe.objectives.masking import Masker, MaskingSpec
+from greffe.objectives.objective import (
+    LanguageObjective,
+    LanguageSpec,
+    RowBatch,
+    read,
+    vocabulary_term,
+)
 
 Ids = npt.NDArray[np.int64]
 SENTENCE_ENDS = (".", "!", "?", "…", "。", "؟", "।")
 
 
+class NextSentence(MaskingSpec, LanguageSpec):
+    """Predict hidden tokens, and whether the second half of a row follows the first."""
+
+    directions: ClassVar[tuple[Direction, ...]] = ("bidirectional",)
+    kind: Literal["next_sentence"] = "next_sentence"
+    weight: float = Field(1.0, ge=0)
+    """Weight of the next-sentence loss relative to the masked-token loss."""
+
+    @property
+    def predicted_fraction(self) -> float:
+        return self.ratio
+
+    def heads(self, *, tied: bool) -> dict[str, HeadSpec]:
+        return {
+            "masked_token": MaskedTokenHead(tied=tied),
+            "next_sentence": NextSentenceHead(),
+        }
+
+    def build(self, tokenizer: Tokenizer, *, tied: bool) -> NextSentenceObjective:
+        return NextSentenceObjective(self, tokenizer, tied=tied)
+
+
 class NextSentenceObjective(LanguageObjective):
-    """BERT's pair of tasks, from whole documents."""
+    """BERT's two tasks, on whole documents."""
 
     needs_partners = True
 
-    def __init__(self, spec: NextSentence, tokenizer: Tokenizer, tied: bool) -> None:
-        super().__init__(tokenizer, tied)
+    def __init__(self, spec: NextSentence, tokenizer: Tokenizer, *, tied: bool) -> None:
+        super().__init__(spec, tokenizer, tied=tied)
         self.weight = spec.weight
         self.masker = Masker(spec, tokenizer)
         self.ends_sentence = np.array(
@@ -43,12 +75,6 @@ class NextSentenceObjective(LanguageObjective):
     def weights(self) -> Mapping[str, float]:
         return {"masked_token": 1.0, "next_sentence": self.weight}
 
-    def heads(self) -> dict[str, HeadSpec]:
-        return {
-            "masked_token": MaskedTokenHead(tied=self.tied),
-            "next_sentence": NextSentenceHead(),
-        }
-
     def prepare(self, rows: RowBatch) -> Batch:
         assert rows.partners is not None
         pairs = [
@@ -56,13 +82,13 @@ class NextSentenceObjective(LanguageObjective):
             for number, random in enumerate(rows.streams)
         ]
         padded, lengths = pad_rows([ids for ids, _ in pairs], self.tokenizer.pad)
-        ids, places, targets = hide_rows(self.masker, padded.numpy(), rows.streams)
+        ids, indices, targets = self.masker.hide_rows(padded.numpy(), rows.streams)
         return Batch(
             ids=torch.from_numpy(ids),
             counts={"masked_token": len(targets), "next_sentence": len(pairs)},
             lengths=lengths,
             targets=torch.from_numpy(targets),
-            indices=torch.from_numpy(places),
+            indices=torch.from_numpy(indices),
             follows=torch.tensor([int(follows) for _, follows in pairs]),
             tokens=sum(len(ids) for ids, _ in pairs),
             target_bytes={"masked_token": self.count_bytes(targets)},
@@ -71,7 +97,7 @@ class NextSentenceObjective(LanguageObjective):
     def loss(self, model: Model, batch: Batch) -> dict[str, Tensor]:
         assert batch.follows is not None
         hidden = read(model, batch, causal=False)
-        scores = model.heads["next_sentence"](hidden)
+        scores = model.scores(hidden, "next_sentence")
         return {
             "masked_token": vocabulary_term(
                 model, "masked_token", batch, causal=False, hidden=hidden
@@ -82,7 +108,7 @@ class NextSentenceObjective(LanguageObjective):
     def _pair(
         self, packed: PackedRows, partners: PackedRows, number: int, random: np.random.Generator
     ) -> tuple[Ids, bool]:
-        """One row's two halves, and whether they belong together."""
+        """Return a row's two halves joined, and whether the second follows the first."""
         text, document = self._longest_text(packed, number, other_than=None)
         cut = self._cut(text, random)
         first, second = text[:cut], text[cut:]
@@ -98,7 +124,7 @@ class NextSentenceObjective(LanguageObjective):
     def _longest_text(
         self, packed: PackedRows, number: int, *, other_than: int | None
     ) -> tuple[Ids, int]:
-        """Ordinary tokens of the row's longest document, and that document's number in the part."""
+        """Return the ordinary tokens of the row's longest document, and its number in the part."""
         real = slice(0, int(packed.lengths[number]))
         ids, documents = packed.ids[number, real], packed.documents[number, real]
         ordinary = (ids != self.tokenizer.sos) & (ids != self.tokenizer.eos)
@@ -113,7 +139,7 @@ class NextSentenceObjective(LanguageObjective):
         return ids[ordinary & (names == longest)][: packed.ids.shape[1] - 3], longest
 
     def _cut(self, text: Ids, random: np.random.Generator) -> int:
-        """Where to cut: in the middle half, after a sentence end if there is one."""
+        """Return where to cut: in the middle half, after a sentence end if there is one."""
         low = max(1, len(text) // 4)
         high = max(low + 1, 3 * len(text) // 4)
         ends = np.flatnonzero(self.ends_sentence[text[low:high]]) + low + 1

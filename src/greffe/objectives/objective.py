@@ -1,7 +1,6 @@
 """What every objective offers, and what pretraining objectives share. Knows no files, no loop.
 
-Adding one: a spec in config.py, and a class in a file here with `directions`, `weights`, `heads()`,
-`prepare()` and `loss()`. A loss is a dict of sums; the batch carries the counts.
+A loss is a dict of sums, one per term; the batch has the counts that turn them into means.
 """
 
 from __future__ import annotations
@@ -16,28 +15,29 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from greffe.config.recipe import HeadSpec
+from greffe.config.components import HeadSpec, ObjectiveSpec
 from greffe.data.batches import Batch
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
+from greffe.errors import RecipeError
 from greffe.kernels.vocabulary_loss import vocabulary_loss
 from greffe.model.model import Model
 
 
 @dataclass(frozen=True)
 class RowBatch:
-    """Rows of a packed corpus on their way to an objective, each with its own random stream."""
+    """Rows of a packed corpus, each with its own random stream: what an objective prepares."""
 
     packed: PackedRows
     numbers: npt.NDArray[np.int64]
-    """[B] running number of each row over the whole training, the same at any number of ranks."""
+    """[B] index of each row over the whole training, the same at any number of ranks."""
     streams: Sequence[np.random.Generator]
     partners: PackedRows | None = None
     """Another row for each, for objectives that compare two texts."""
 
 
 class Objective(ABC):
-    """What the training loop needs: losses as sums, one a term."""
+    """What the training loop needs: one sum of losses per term."""
 
     @property
     @abstractmethod
@@ -46,7 +46,24 @@ class Objective(ABC):
 
     @abstractmethod
     def loss(self, model: Model, batch: Batch) -> dict[str, Tensor]:
-        """Sum of losses a term; divided by the batch's counts they are means."""
+        """Return the sum of losses of each term; divided by the batch's counts they are means."""
+
+
+class LanguageSpec(ObjectiveSpec):
+    """An objective of pretraining: it learns from unlabelled text."""
+
+    @property
+    @abstractmethod
+    def predicted_fraction(self) -> float:
+        """Fraction of the tokens that go through the vocabulary head."""
+
+    @abstractmethod
+    def heads(self, *, tied: bool) -> dict[str, HeadSpec]:
+        """Return the heads that it trains, by kind."""
+
+    @abstractmethod
+    def build(self, tokenizer: Tokenizer, *, tied: bool) -> LanguageObjective:
+        """Return the objective for this tokenizer."""
 
 
 class LanguageObjective(Objective):
@@ -54,27 +71,46 @@ class LanguageObjective(Objective):
 
     needs_partners: ClassVar[bool] = False
 
-    def __init__(self, tokenizer: Tokenizer, tied: bool) -> None:
+    def __init__(self, spec: LanguageSpec, tokenizer: Tokenizer, *, tied: bool) -> None:
+        self.spec = spec
         self.tokenizer = tokenizer
         self.tied = tied
 
-    @abstractmethod
     def heads(self) -> dict[str, HeadSpec]:
-        """The heads it trains."""
+        """Return the heads that it trains, by kind."""
+        return self.spec.heads(tied=self.tied)
 
     @abstractmethod
     def prepare(self, rows: RowBatch) -> Batch:
         """Shift, mask or pair; a pure function of the rows and their streams."""
 
     def count_bytes(self, targets: npt.NDArray[np.int64]) -> int:
-        """UTF-8 bytes that the targets stand for."""
+        """Return the number of UTF-8 bytes of the targets."""
         return int(self.tokenizer.token_bytes[targets].sum())
+
+
+def language_spec(spec: ObjectiveSpec) -> LanguageSpec:
+    """Return the spec if it can be pretrained; raise a RecipeError otherwise."""
+    if isinstance(spec, LanguageSpec):
+        return spec
+    raise RecipeError(
+        f"A recipe with the objective {spec.kind!r} cannot be pretrained.",
+        expected=f"objective.kind = {', '.join(LanguageSpec.kinds())}",
+        hint="use greffe finetune to train a classifier, or greffe pretrain --objective masked",
+    )
+
+
+def build_language_objective(
+    spec: ObjectiveSpec, tokenizer: Tokenizer, *, tied: bool
+) -> LanguageObjective:
+    """Return the pretraining objective of a recipe."""
+    return language_spec(spec).build(tokenizer, tied=tied)
 
 
 def vocabulary_term(
     model: Model, head_name: str, batch: Batch, *, causal: bool, hidden: Tensor | None = None
 ) -> Tensor:
-    """Summed cross-entropy at the batch's places only: nothing else goes through the head."""
+    """Return the summed cross-entropy at the target positions: only they go through the head."""
     assert batch.indices is not None and batch.targets is not None
     if hidden is None:
         hidden = read(model, batch, causal=causal)
@@ -85,7 +121,7 @@ def vocabulary_term(
 
 
 def read(model: Model, batch: Batch, *, causal: bool) -> Tensor:
-    """Hidden states [B, T, width] of a batch."""
+    """Return hidden states [B, T, width] of a batch."""
     hidden: Tensor = model.base(
         batch.ids,
         causal=causal,
@@ -97,7 +133,7 @@ def read(model: Model, batch: Batch, *, causal: bool) -> Tensor:
 
 
 class Layout(TypedDict):
-    """The fields of a batch that say what attention may see."""
+    """The fields of a batch from which attention masks are built."""
 
     lengths: Tensor | None
     documents: Tensor | None
@@ -105,7 +141,7 @@ class Layout(TypedDict):
 
 
 def layout(packed: PackedRows) -> Layout:
-    """What attention needs to know of packed rows, and no more: None keeps its fast paths."""
+    """Return what attention needs of packed rows; None, where possible, keeps its fast paths."""
     is_real = np.arange(packed.ids.shape[1]) < packed.lengths[:, None]
     has_padding = not is_real.all()
     has_several = bool((packed.documents * is_real).any())

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from greffe.config.recipe import Causal, Hybrid, MaskingSpec, ObjectiveSpec, Recipe
+from greffe.config.components import ObjectiveSpec
+from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.model.arithmetic import TRAINING, base_operations, vocabulary_operations
+from greffe.objectives.objective import language_spec
 from greffe.progress import format_count
 
 SPEED_TEST_WIDTH = 256
@@ -120,24 +122,10 @@ def _tokens_a_second(
     context = ROWS[0]
     small = load_recipe("small").model
     spec = small.model_copy(update={"width": width, "layers": layers, "feed_forward": 4 * width})
-    predicted = round(context * _predicted_share(objective))
-    a_row = base_operations(spec, [context], causal=isinstance(objective, Causal))
+    predicted = round(context * language_spec(objective).predicted_fraction)
+    a_row = base_operations(spec, [context], causal=objective.directions == ("causal",))
     a_row += vocabulary_operations(width, vocab, predicted, transform=True)
     return speed * _relative_speed(width) * context / (TRAINING * a_row)
-
-
-def _predicted_share(objective: ObjectiveSpec) -> float:
-    """Share of the tokens that go through the vocabulary head."""
-    match objective:
-        case Causal():
-            return 1.0
-        case Hybrid():
-            share = objective.causal_share
-            return share + (1 - share) * objective.ratio
-        case MaskingSpec():
-            return objective.ratio
-        case _:
-            raise AssertionError(f"{objective.kind} is not learnt from unlabelled text")
 
 
 def _relative_speed(width: int) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from greffe.config.recipe import TrainSpec
+from greffe.config.sections import TrainSpec
 from greffe.data.batches import Batch
 from greffe.data.sampler import Indices, RowSampler, permuted
 from greffe.data.shards import TokenSplit

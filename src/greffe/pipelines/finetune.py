@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from greffe.config.classification import Classification
+from greffe.config.components import HeadSpec
 from greffe.config.options import Reading
-from greffe.config.recipe import Classification, ClassificationHead, HeadSpec, Recipe
+from greffe.config.recipe import Recipe
 from greffe.data.batches import Batch
 from greffe.data.sampler import ExampleSampler
 from greffe.data.tables import Example
@@ -18,6 +20,7 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.errors import RecipeError
 from greffe.evaluation.metrics import evaluate_probabilities, label_indices
 from greffe.inference.predict import predict_ids
+from greffe.model.heads.classification import ClassificationHead
 from greffe.model.model import Model, build_model
 from greffe.model.weights import base_hash, check_same_architecture, head_hash, transfer
 from greffe.objectives.classification import ClassificationObjective

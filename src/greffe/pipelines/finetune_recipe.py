@@ -6,22 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
+from greffe.config.classification import Classification, Pooler
+from greffe.config.components import Direction
 from greffe.config.options import Reading
-from greffe.config.recipe import (
-    Classification,
-    Direction,
-    MaskingSpec,
-    Pooler,
-    Recipe,
-    TokenizerSpec,
-    TrainSpec,
-)
+from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
+from greffe.config.sections import TokenizerSpec, TrainSpec
 from greffe.data.pieces import LOWERCASE
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.errors import RecipeError
-from greffe.objectives.masked import Masker
+from greffe.objectives.masking import Masker, MaskingSpec
 from greffe.progress import notice
 from greffe.run import RunDirectory
 from greffe.training.checkpoint import load_tokenizer

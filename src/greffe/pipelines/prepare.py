@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from greffe.config.options import Reading
-from greffe.config.recipe import TokenizerSpec
+from greffe.config.sections import TokenizerSpec
 from greffe.data.corpus import (
     CORPUS_FILE,
     PREPARE_FILE,

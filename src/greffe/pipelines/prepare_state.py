@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from greffe.config.recipe import Spec
+from greffe.config.spec import Spec
 from greffe.data.corpus import PREPARE_FILE, CorpusRequest
 from greffe.data.scan import Scan
 from greffe.data.shards import ShardInfo

@@ -13,7 +13,7 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.errors import RecipeError
 from greffe.model.model import build_model
 from greffe.model.weights import base_hash, check_same_architecture, transfer
-from greffe.objectives import build_language_objective
+from greffe.objectives.objective import build_language_objective
 from greffe.pipelines.choose_recipe import (
     autosized_recipe,
     begun_recipe,

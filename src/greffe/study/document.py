@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from greffe.config.recipe import Spec
+from greffe.config.spec import Spec
 from greffe.doctor.finding import Finding, PartName
 from greffe.evaluation.intervals import Estimate
 from greffe.evaluation.paired import McNemar

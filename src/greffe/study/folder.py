@@ -15,7 +15,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError
 
-from greffe.config.recipe import Spec
+from greffe.config.spec import Spec
 from greffe.errors import CorruptError, RunError
 from greffe.storage import read_json, write_json
 from greffe.study.document import StudyDocument

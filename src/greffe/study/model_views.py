@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from greffe.config.recipe import ClassificationHead, HeadSpec
+from greffe.config.components import HeadSpec
 from greffe.data.pieces import SPACE
 from greffe.data.tables import Example
 from greffe.inference.language_samples import language_samples
 from greffe.inference.pictures import pictures
+from greffe.model.heads.classification import ClassificationHead
 from greffe.model.parameters import account
 from greffe.run import RunDirectory
 from greffe.study.document import Matrix, ParameterRow, Sample

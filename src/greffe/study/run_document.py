@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from greffe.config.recipe import Spec
+from greffe.config.spec import Spec
 from greffe.study.document import Matrix, ParameterRow, Sample
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from greffe.baselines.probe import probe_accuracy
-from greffe.config.recipe import ClassificationHead
 from greffe.evaluation.intervals import seeds_estimate
+from greffe.model.heads.classification import ClassificationHead
 from greffe.model.model import Model, build_model
 from greffe.model.weights import BASE, tensors_hash, transfer
 from greffe.pipelines.finetune_recipe import choose_direction

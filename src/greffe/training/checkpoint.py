@@ -17,7 +17,7 @@ import torch
 from pydantic import Field, ValidationError
 from torch import Tensor
 
-from greffe.config.recipe import Spec
+from greffe.config.spec import Spec
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
 from greffe.model.model import Model, empty_model

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from greffe.config.recipe import TrainSpec
+from greffe.config.sections import TrainSpec
 from greffe.data.batches import Batch
 from greffe.errors import TrainingError
 from greffe.model.model import Model

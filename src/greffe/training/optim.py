@@ -7,7 +7,7 @@ import re
 import torch
 from torch import nn
 
-from greffe.config.recipe import TrainSpec
+from greffe.config.sections import TrainSpec
 
 _BLOCK = re.compile(r"base\.blocks\.(\d+)\.")
 

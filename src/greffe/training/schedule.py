@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from greffe.config.recipe import TrainSpec
+from greffe.config.sections import TrainSpec
 from greffe.config.spans import Span
 
 WARMUP_START = 0.01  # of the peak rate: a first step at zero would be wasted

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from greffe.baselines.features import BaseReader
-from greffe.config.recipe import ModelSpec
+from greffe.config.sections import ModelSpec
 from greffe.data.tokenizer import Tokenizer
 from greffe.model.model import build_model
 from greffe.seeding import rng

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from greffe.baselines.features import BaseReader, FeatureCache, base_features
-from greffe.model.heads import pool
+from greffe.model.pooling import pool
 
 LONG = "Ce livre est magnifique mais vraiment beaucoup trop long, hélas, et je le relirai. " * 3
 

@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from greffe.config.recipe import Hybrid, Learned, Recipe, Rotary, TokenizerSpec, recipe_from_dict
+from greffe.config.recipe import Recipe, recipe_from_dict
 from greffe.config.recipe_files import builtin_recipes, load_recipe
+from greffe.config.sections import TokenizerSpec
 from greffe.config.spans import Span
 from greffe.errors import RecipeError
+from greffe.model.positions.learned import Learned
+from greffe.model.positions.rotary import Rotary
+from greffe.objectives.hybrid import Hybrid
 
 
 def refused(*changes: str) -> RecipeError:
@@ -168,7 +172,7 @@ def test_a_value_out_of_range_names_key_and_value(change: str, key: str, found: 
     ("changes", "message"),
     [
         (["model.heads=5"], "width 48 is not divisible by heads 5"),
-        (["model.width=60", "model.heads=4"], "even width a head, found 15"),
+        (["model.width=60", "model.heads=4"], "even width per head, found 15"),
         (["objective.mask=0.95"], "mask 0.95 + random 0.1 is more than 1"),
         (["train.accumulation=3"], "batch 16 is not divisible by accumulation 3"),
     ],

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from greffe.config.options import Reading
-from greffe.config.recipe import TokenizerSpec
+from greffe.config.sections import TokenizerSpec
 from greffe.data import overlap
 from greffe.data.overlap import corpus_overlap
 from greffe.errors import DataError, RecipeError

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from greffe.config.recipe import TokenizerSpec
+from greffe.config.sections import TokenizerSpec
 from greffe.data.piece_mapping import map_pieces, shared_pieces
 from greffe.data.pieces import LOWERCASE, SPACE, Step
 from greffe.data.tokenizer import Tokenizer, train_tokenizer

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greffe.config.recipe import TokenizerSpec
+from greffe.config.sections import TokenizerSpec
 from greffe.data import shards as shards_module
 from greffe.data.corpus import (
     CORPUS_FILE,

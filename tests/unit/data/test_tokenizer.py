@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from greffe.config.recipe import TokenizerSpec
+from greffe.config.sections import TokenizerSpec
 from greffe.data import tokenizer_training
 from greffe.data.pieces import BYTE_PIECES, SPACE
 from greffe.data.tokenizer import SPECIALS, Tokenizer, train_tokenizer
@@ -193,7 +193,7 @@ def test_ids_outside_the_vocabulary_are_refused(tokenizer: Tokenizer, id: int) -
 def test_training_is_the_same_in_every_process(kind: Kind, tmp_path: Path) -> None:
     (tmp_path / "texts.json").write_text(json.dumps(TEXTS))
     code = (
-        "import json, sys; from greffe.config.recipe import TokenizerSpec;"
+        "import json, sys; from greffe.config.sections import TokenizerSpec;"
         "from greffe.data.tokenizer import train_tokenizer;"
         "texts = json.load(open(sys.argv[1]));"
         f"print(train_tokenizer(texts, TokenizerSpec(kind={kind!r}, vocab=500)).fingerprint)"

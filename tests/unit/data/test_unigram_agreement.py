@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from greffe.config.recipe import TokenizerSpec
+from greffe.config.sections import TokenizerSpec
 from greffe.data import tokenizer_training
 
 

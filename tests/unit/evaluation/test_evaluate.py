@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 import torch
 
-from greffe.config.recipe import ClassificationHead, ModelSpec
+from greffe.config.sections import ModelSpec
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import DataError
 from greffe.evaluation.evaluate import evaluate_classifier
 from greffe.inference.predict import predict
+from greffe.model.heads.classification import ClassificationHead
 from greffe.model.model import Model, build_model
 
 LABELS = ["bad", "good"]

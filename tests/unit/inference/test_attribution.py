@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import torch
 
-from greffe.config.recipe import NoPosition
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError, MismatchError
 from greffe.inference.attribution import word_weights
 from greffe.inference.word_spans import find_word_spans
 from greffe.model.model import Model, build_model
+from greffe.model.positions.none import NoPosition
 
 LABELS = ["bad", "good"]
 TEXT = "Ce livre est vraiment magnifique mais trop court."

@@ -3,19 +3,21 @@ from __future__ import annotations
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from typing import get_args
 
 import pytest
 import torch
 
-from greffe.config import recipe as config
-from greffe.config.recipe import ModelSpec
+from greffe.config.components import PositionSpec
+from greffe.config.sections import ModelSpec
 from greffe.errors import InputError, MissingExtraError, RunError
 from greffe.inference.drawing import draw_mask, draw_positions, mask_text, positions_text
+from greffe.model.positions.alibi import Alibi
+from greffe.model.positions.none import NoPosition
+from greffe.model.positions.sinusoidal import Sinusoidal
 
 torch.set_num_threads(1)
 
-KINDS = get_args(get_args(config.PositionSpec)[0])
+KINDS = list(PositionSpec.kinds().values())
 
 
 def spec_of(kind: type, heads: int = 3) -> ModelSpec:
@@ -48,25 +50,25 @@ def test_text_never_wraps_and_is_titled(kind, columns):
     lines = text.splitlines()
     assert "positions" in lines[0].lower()
     drawn = [line for line in lines if set(line) & set("░▒▓█") and "is" not in line]
-    assert bool(drawn) is (kind is not config.NoPosition)
+    assert bool(drawn) is (kind is not NoPosition)
     assert all(len(line) <= columns for line in drawn)
 
 
 def test_text_says_when_columns_are_left_out():
-    spec = ModelSpec(width=256, heads=8, position=config.Sinusoidal())
+    spec = ModelSpec(width=256, heads=8, position=Sinusoidal())
     assert "0 to 76 → (of 256)" in positions_text(spec, columns=80)
     assert "of 256" not in positions_text(spec, columns=300)
 
 
 def test_shades_follow_the_values():
-    first_row = positions_text(spec_of(config.Sinusoidal), 2).splitlines()[4]
+    first_row = positions_text(spec_of(Sinusoidal), 2).splitlines()[4]
     # Position 0: sines are 0, in the middle of the scale, and cosines 1, at its end.
     assert first_row == "0 " + "▒▒██" * 6
 
 
 def test_one_token_is_a_drawing_too():
     assert "██" in mask_text(True, 1)
-    assert "██" in positions_text(spec_of(config.Alibi), 1)
+    assert "██" in positions_text(spec_of(Alibi), 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,7 +80,7 @@ def test_positions_as_png_and_svg(kind, heads, tmp_path):
     assert (tmp_path / "made" / "drawing.png").read_bytes().startswith(b"\x89PNG")
     words = _words(tmp_path / "drawing.SVG")
     assert "positions" in words.lower()
-    if kind is config.Alibi:
+    if kind is Alibi:
         assert f"head {heads - 1}" in words
         assert "added to the score" in words
     assert sorted(item.name for item in tmp_path.iterdir()) == ["drawing.SVG", "made"]

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
 
-from greffe.config import recipe as config
+from greffe.config.components import PositionSpec
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
 from greffe.inference.generate import generate, generate_text, stream_text, window_start
@@ -13,7 +13,7 @@ from greffe.inference.sampling import Sampling, sample
 from greffe.model.model import Model
 from greffe.seeding import derive
 
-POSITIONS = get_args(get_args(config.PositionSpec)[0])
+POSITIONS = list(PositionSpec.kinds().values())
 PROMPT = "Ce livre est"
 GREEDY: dict[str, Any] = {"temperature": 0.0, "repetition_penalty": 1.0}
 
@@ -49,7 +49,7 @@ def recomputed(
 @pytest.mark.parametrize("position", [kind() for kind in POSITIONS], ids=lambda spec: spec.kind)
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 def test_cached_equals_recomputed_across_slides(
-    make_model: Any, tiny_tokenizer: Tokenizer, position: config.PositionSpec, temperature: float
+    make_model: Any, tiny_tokenizer: Tokenizer, position: PositionSpec, temperature: float
 ) -> None:
     model = make_model("next_token", position=position)
     favour(model, -1e9, tiny_tokenizer.eos)

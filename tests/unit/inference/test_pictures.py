@@ -2,19 +2,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import get_args
 
 import pytest
 import torch
 
-from greffe.config import recipe as config
-from greffe.config.recipe import ModelSpec
+from greffe.config.components import PositionSpec
+from greffe.config.sections import ModelSpec
 from greffe.inference.pictures import pictures
 from greffe.inference.views import positions_view
-from greffe.model.positions import Learned
+from greffe.model.positions.alibi import Alibi
+from greffe.model.positions.learned import Learned, LearnedPositions
+from greffe.model.positions.none import NoPosition
+from greffe.model.positions.sinusoidal import Sinusoidal
 from greffe.study.document import Matrix
 
-KINDS = get_args(get_args(config.PositionSpec)[0])
+KINDS = list(PositionSpec.kinds().values())
 
 
 def test_the_mask_comes_first_as_yes_and_no() -> None:
@@ -32,7 +34,7 @@ def test_the_mask_comes_first_as_yes_and_no() -> None:
 def test_every_scheme_is_small_and_fits_the_document(kind: type, width: int) -> None:
     spec = ModelSpec(width=width, heads=8, context=256, position=kind())
     mask, *positions = pictures(spec, causal=True)
-    count = {config.NoPosition: 0, config.Alibi: 4}.get(kind, 1)
+    count = {NoPosition: 0, Alibi: 4}.get(kind, 1)
     assert len(positions) == count
     for picture in (mask, *positions):
         Matrix(**asdict(picture))
@@ -47,7 +49,7 @@ def test_every_scheme_is_small_and_fits_the_document(kind: type, width: int) -> 
 
 
 def test_values_are_those_of_the_view() -> None:
-    spec = ModelSpec(width=64, heads=2, position=config.Sinusoidal())
+    spec = ModelSpec(width=64, heads=2, position=Sinusoidal())
     _, shown = pictures(spec, causal=False)
     expected = positions_view(spec, 64).panels[0].values
     torch.testing.assert_close(torch.tensor(shown.values), expected, atol=5.1e-5, rtol=0)
@@ -56,7 +58,7 @@ def test_values_are_those_of_the_view() -> None:
 
 @pytest.mark.parametrize("width", [130, 257, 512])
 def test_thinned_columns_stay_pairs_over_the_whole_width_and_say_so(width: int) -> None:
-    spec = ModelSpec(width=width, heads=1, position=config.Sinusoidal())
+    spec = ModelSpec(width=width, heads=1, position=Sinusoidal())
     _, shown = pictures(spec, causal=False)
     values = torch.tensor(shown.values)
     assert values.shape == (64, 128)
@@ -70,7 +72,7 @@ def test_thinned_columns_stay_pairs_over_the_whole_width_and_say_so(width: int) 
 
 
 def test_heads_are_spread_from_the_steepest_to_the_flattest() -> None:
-    spec = ModelSpec(width=64, heads=16, position=config.Alibi())
+    spec = ModelSpec(width=64, heads=16, position=Alibi())
     titles = [picture.title for picture in pictures(spec, causal=True)[1:]]
     assert titles[0].startswith("ALiBi positions: head 0, ")
     assert titles[-1].startswith("ALiBi positions: head 15, ")
@@ -78,8 +80,8 @@ def test_heads_are_spread_from_the_steepest_to_the_flattest() -> None:
 
 
 def test_a_trained_models_own_vectors_are_shown() -> None:
-    spec = ModelSpec(width=8, heads=2, context=10, position=config.Learned())
-    scheme = Learned(context=10, width=8)
+    spec = ModelSpec(width=8, heads=2, context=10, position=Learned())
+    scheme = LearnedPositions(context=10, width=8)
     torch.nn.init.normal_(scheme.weight)
     mask, shown = pictures(spec, True, scheme)
     assert len(mask.values) == 10

@@ -1,19 +1,21 @@
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 import torch
 
-from greffe.config import recipe as config
-from greffe.config.recipe import ModelSpec
+from greffe.config.components import PositionSpec
+from greffe.config.sections import ModelSpec
 from greffe.errors import InputError
 from greffe.inference.views import mask_view, positions_view
-from greffe.model.positions import Learned, Rotary, Sinusoidal
+from greffe.model.positions.alibi import Alibi
+from greffe.model.positions.learned import Learned, LearnedPositions
+from greffe.model.positions.none import NoPosition
+from greffe.model.positions.rotary import Rotary, RotaryPositions
+from greffe.model.positions.sinusoidal import Sinusoidal, SinusoidalPositions
 
 torch.set_num_threads(1)
 
-KINDS = get_args(get_args(config.PositionSpec)[0])
+KINDS = list(PositionSpec.kinds().values())
 
 
 def spec_of(kind: type) -> ModelSpec:
@@ -29,7 +31,7 @@ def test_the_mask_is_a_triangle_or_full():
 def test_every_scheme_has_a_view_on_its_scale(kind):
     view = positions_view(spec_of(kind), 7)
     assert view.title
-    assert bool(view.panels) is (kind is not config.NoPosition)
+    assert bool(view.panels) is (kind is not NoPosition)
     for panel in view.panels:
         assert panel.values.shape[0] == 7
         assert view.low <= panel.values.min() <= panel.values.max() <= view.high
@@ -37,19 +39,19 @@ def test_every_scheme_has_a_view_on_its_scale(kind):
 
 def test_views_are_what_the_model_uses():
     places = torch.arange(7)[None]
-    seen = positions_view(spec_of(config.Sinusoidal), 7).panels[0].values
-    assert torch.equal(seen, Sinusoidal(12).table(places, torch.float32)[0])
-    seen = positions_view(spec_of(config.Rotary), 7).panels[0].values
-    assert torch.equal(seen, Rotary(4, 10_000.0).angles(places, torch.float32).cos()[0])
-    heads = positions_view(spec_of(config.Alibi), 7).panels
+    seen = positions_view(spec_of(Sinusoidal), 7).panels[0].values
+    assert torch.equal(seen, SinusoidalPositions(12).table(places, torch.float32)[0])
+    seen = positions_view(spec_of(Rotary), 7).panels[0].values
+    assert torch.equal(seen, RotaryPositions(4, 10_000.0).angles(places, torch.float32).cos()[0])
+    heads = positions_view(spec_of(Alibi), 7).panels
     assert len(heads) == 3
     assert heads[2].values[0, 6].item() == pytest.approx(-6 * 2.0**-8)
 
 
 def test_a_trained_models_own_vectors_are_shown_up_to_its_context():
-    scheme = Learned(context=10, width=12)
+    scheme = LearnedPositions(context=10, width=12)
     torch.nn.init.normal_(scheme.weight)
-    seen = positions_view(spec_of(config.Learned), 99, scheme).panels[0].values
+    seen = positions_view(spec_of(Learned), 99, scheme).panels[0].values
     assert torch.equal(seen, scheme.weight)
 
 
@@ -58,4 +60,4 @@ def test_nothing_cannot_be_drawn(size):
     with pytest.raises(InputError, match="at least one token"):
         mask_view(True, size)
     with pytest.raises(InputError, match="at least one token"):
-        positions_view(spec_of(config.Rotary), size)
+        positions_view(spec_of(Rotary), size)

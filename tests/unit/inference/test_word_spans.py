@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import sentencepiece
 
-from greffe.config.recipe import TokenizerSpec
+from greffe.config.sections import TokenizerSpec
 from greffe.data.tokenizer import Tokenizer, import_sentencepiece, train_tokenizer
 from greffe.errors import DataError
 from greffe.inference.word_spans import LONGEST_WORD, find_word_spans

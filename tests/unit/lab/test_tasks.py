@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from greffe.config.recipe import NextTokenHead
 from greffe.lab.tasks import (
     PREDICTIONS,
     NextWord,
@@ -19,6 +18,7 @@ from greffe.lab.tasks import (
     one_thread,
     tiny_model,
 )
+from greffe.model.heads.next_token import NextTokenHead
 from greffe.samples.toy import MarkovLanguage
 
 

@@ -9,9 +9,12 @@ import pytest
 import torch
 
 from greffe.api import Run, finetune, pretrain
-from greffe.config.recipe import ClassificationHead, ModelSpec, NextTokenHead, Recipe
+from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
+from greffe.config.sections import ModelSpec
 from greffe.lab.two_heads import examine_heads, first_losses, head_shapes, two_answers
+from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.next_token import NextTokenHead
 from greffe.model.model import Model, build_model
 from greffe.progress import quiet
 

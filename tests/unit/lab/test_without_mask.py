@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from greffe.config.recipe import NextTokenHead
 from greffe.lab.tasks import PREDICTIONS, NextWord, TaskSize, tiny_model
 from greffe.lab.without_mask import mask_task, past_bits, possible_share, write_on
+from greffe.model.heads.next_token import NextTokenHead
 from greffe.progress import Progress
 from greffe.samples.toy import MarkovLanguage
 

@@ -7,12 +7,14 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from greffe.config.recipe import ClassificationHead, ModelSpec
+from greffe.config.sections import ModelSpec
 from greffe.model import attention
 from greffe.model.attention import Attention, AttentionMask, LayerCache, build_mask
 from greffe.model.base import Base
+from greffe.model.heads.classification import ClassificationHead
 from greffe.model.model import build_model
-from greffe.model.positions import Alibi, NoPosition
+from greffe.model.positions.alibi import AlibiPositions
+from greffe.model.positions.none import NoPositions
 from greffe.training.optim import freeze_below
 
 torch.set_num_threads(1)
@@ -80,7 +82,7 @@ def plain_attention(layer, x, seen, bias):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("scheme", [NoPosition(), Alibi(heads=3)])
+@pytest.mark.parametrize("scheme", [NoPositions(), AlibiPositions(heads=3)])
 def test_attention_equals_the_formula(causal, scheme):
     torch.manual_seed(0)
     layer = Attention(width=12, heads=3).double()

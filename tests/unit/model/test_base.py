@@ -5,11 +5,13 @@ import math
 import pytest
 import torch
 
-from greffe.config.recipe import Learned, ModelSpec, NoPosition, Sinusoidal
+from greffe.config.sections import ModelSpec
 from greffe.errors import InputError
 from greffe.model.attention import Cache
 from greffe.model.base import Base
-from greffe.model.positions import Sinusoidal as SinusoidalScheme
+from greffe.model.positions.learned import Learned
+from greffe.model.positions.none import NoPosition
+from greffe.model.positions.sinusoidal import Sinusoidal, SinusoidalPositions
 
 torch.set_num_threads(1)
 
@@ -24,7 +26,7 @@ def changed(**values: object) -> ModelSpec:
 def test_without_layers_the_base_is_embedding_plus_positions():
     base = Base(changed(layers=0, norm="post", position=Sinusoidal(), scale_embedding=True), 10)
     scaled = base.embedding(IDS) * math.sqrt(8)
-    expected = SinusoidalScheme(8).embed(scaled, torch.arange(5)[None])
+    expected = SinusoidalPositions(8).embed(scaled, torch.arange(5)[None])
     torch.testing.assert_close(base(IDS, causal=True), expected)
 
 

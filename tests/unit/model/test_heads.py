@@ -5,22 +5,21 @@ from typing import get_args
 import pytest
 import torch
 
-from greffe.config import recipe as config
-from greffe.config.recipe import ClassificationHead, MaskedTokenHead, NextTokenHead
-from greffe.model.heads import (
-    Classification,
-    MaskedToken,
-    NextSentence,
-    NextToken,
-    build_head,
-    pool,
-)
+from greffe.config.classification import Pooler
+from greffe.config.components import HeadSpec
+from greffe.config.sections import ModelSpec
+from greffe.model.heads.classification import Classification, ClassificationHead
+from greffe.model.heads.masked_token import MaskedTokenHead
+from greffe.model.heads.next_sentence import NextSentence
+from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.pooling import pool
 
 torch.set_num_threads(1)
 
-KINDS = get_args(get_args(config.HeadSpec)[0])
-POOLERS = get_args(config.Pooler)
+KINDS = list(HeadSpec.kinds().values())
+POOLERS = get_args(Pooler)
 WIDTH, VOCAB = 6, 11
+EMBEDDING = torch.zeros(VOCAB, WIDTH)
 
 
 def filled(head: torch.nn.Module) -> torch.nn.Module:
@@ -29,21 +28,21 @@ def filled(head: torch.nn.Module) -> torch.nn.Module:
     return head
 
 
-def sample_spec(kind: type) -> config.HeadSpec:
-    return kind(classes=3) if kind is ClassificationHead else kind()
+def sample_spec(kind: type) -> HeadSpec:
+    return kind.for_model(ModelSpec())
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_head_spec_builds_a_head_without_buffers(kind):
-    head = build_head(sample_spec(kind), WIDTH, VOCAB)
+    head = sample_spec(kind).build(WIDTH, VOCAB)
     assert sum(parameter.numel() for parameter in head.parameters()) > 0
     assert list(head.buffers()) == []
 
 
 @pytest.mark.parametrize("kind", [NextTokenHead, MaskedTokenHead])
 def test_tied_heads_own_a_bias_and_untied_ones_a_matrix_too(kind):
-    tied = dict(build_head(kind(tied=True), WIDTH, VOCAB).named_parameters())
-    untied = dict(build_head(kind(tied=False), WIDTH, VOCAB).named_parameters())
+    tied = dict(kind(tied=True).build(WIDTH, VOCAB).named_parameters())
+    untied = dict(kind(tied=False).build(WIDTH, VOCAB).named_parameters())
     assert tied["bias"].shape == (VOCAB,)
     assert set(untied) - set(tied) == {"weight"}
     assert untied["weight"].shape == (VOCAB, WIDTH)
@@ -51,7 +50,7 @@ def test_tied_heads_own_a_bias_and_untied_ones_a_matrix_too(kind):
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_next_token_is_one_linear_layer(tied):
-    head = filled(NextToken(WIDTH, VOCAB, NextTokenHead(tied=tied)))
+    head = filled(NextTokenHead(tied=tied).build(WIDTH, VOCAB))
     hidden, embedding = torch.randn(2, 3, WIDTH), torch.randn(VOCAB, WIDTH)
     matrix = embedding if tied else head.weight
     assert head.features(hidden) is hidden
@@ -59,7 +58,7 @@ def test_next_token_is_one_linear_layer(tied):
 
 
 def test_masked_token_has_a_layer_of_its_own_before_the_matrix():
-    head = filled(MaskedToken(WIDTH, VOCAB, MaskedTokenHead()))
+    head = filled(MaskedTokenHead().build(WIDTH, VOCAB))
     hidden, embedding = torch.randn(2, 3, WIDTH), torch.randn(VOCAB, WIDTH)
     features = head.norm(torch.nn.functional.gelu(head.transform(hidden)))
     torch.testing.assert_close(head.features(hidden), features)
@@ -68,7 +67,7 @@ def test_masked_token_has_a_layer_of_its_own_before_the_matrix():
 
 
 def test_tied_scores_send_gradients_to_the_embedding():
-    head = filled(NextToken(WIDTH, VOCAB, NextTokenHead(tied=True)))
+    head = filled(NextTokenHead(tied=True).build(WIDTH, VOCAB))
     embedding = torch.randn(VOCAB, WIDTH, requires_grad=True)
     head(torch.randn(2, WIDTH), embedding).square().sum().backward()
     assert embedding.grad is not None
@@ -80,8 +79,8 @@ def test_next_sentence_reads_the_first_token_only():
     hidden = torch.randn(4, 3, WIDTH)
     other = hidden.clone()
     other[:, 1:] += 1
-    assert head(hidden).shape == (4, 2)
-    assert torch.equal(head(hidden), head(other))
+    assert head(hidden, EMBEDDING).shape == (4, 2)
+    assert torch.equal(head(hidden, EMBEDDING), head(other, EMBEDDING))
 
 
 def plain_pool(rows: list[list[list[float]]], lengths: list[int], pooler: str) -> list[list[float]]:
@@ -121,7 +120,7 @@ def test_poolers_never_see_padding(pooler):
 def test_empty_rows_give_finite_scores_and_gradients(pooler):
     head = filled(Classification(WIDTH, ClassificationHead(classes=3, pooler=pooler)))
     hidden = torch.randn(2, 4, WIDTH, requires_grad=True)
-    scores = head(hidden, torch.tensor([0, 4]))
+    scores = head(hidden, EMBEDDING, torch.tensor([0, 4]))
     scores.square().sum().backward()
     assert scores.shape == (2, 3)
     assert scores.isfinite().all()
@@ -133,6 +132,6 @@ def test_empty_rows_give_finite_scores_and_gradients(pooler):
 def test_classification_drops_out_in_training_only():
     head = filled(Classification(WIDTH, ClassificationHead(classes=2, dropout=0.5)))
     hidden = torch.randn(8, 3, WIDTH)
-    assert not torch.equal(head(hidden), head(hidden))
+    assert not torch.equal(head(hidden, EMBEDDING), head(hidden, EMBEDDING))
     head.eval()
-    assert torch.equal(head(hidden), head(hidden))
+    assert torch.equal(head(hidden, EMBEDDING), head(hidden, EMBEDDING))

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from greffe.config.recipe import ModelSpec, NoPosition
+from greffe.config.sections import ModelSpec
 from greffe.model.attention import build_mask
 from greffe.model.layers import Block
-from greffe.model.positions import PositionScheme
+from greffe.model.positions.none import NoPosition
+from greffe.model.positions.scheme import PositionScheme
 
 torch.set_num_threads(1)
 

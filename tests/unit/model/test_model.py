@@ -1,21 +1,23 @@
 from __future__ import annotations
 
 import math
-from typing import get_args
 
 import pytest
 import torch
 
-from greffe.config import recipe as config
-from greffe.config.recipe import ClassificationHead, Learned, ModelSpec, NextTokenHead
+from greffe.config.components import HeadSpec, PositionSpec
 from greffe.config.recipe_files import load_recipe
+from greffe.config.sections import ModelSpec
+from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.next_token import NextTokenHead
 from greffe.model.model import build_model
 from greffe.model.parameters import default_heads
+from greffe.model.positions.learned import Learned
 
 torch.set_num_threads(1)
 
-POSITION_KINDS = get_args(get_args(config.PositionSpec)[0])
-HEAD_KINDS = get_args(get_args(config.HeadSpec)[0])
+POSITION_KINDS = list(PositionSpec.kinds().values())
+HEAD_KINDS = list(HeadSpec.kinds().values())
 SPEC = ModelSpec(width=16, heads=4, layers=2, feed_forward=24, context=12)
 VOCAB = 50
 

@@ -6,13 +6,15 @@ from typing import get_args
 
 import pytest
 
-from greffe.config import recipe as config
-from greffe.config.recipe import ClassificationHead, ModelSpec
+from greffe.config.classification import Pooler
+from greffe.config.components import PositionSpec
 from greffe.config.recipe_files import load_recipe
+from greffe.config.sections import ModelSpec
+from greffe.model.heads.classification import ClassificationHead
 from greffe.model.model import build_model
 from greffe.model.parameters import account, default_heads
 
-POSITIONS = [kind() for kind in get_args(get_args(config.PositionSpec)[0])]
+POSITIONS = [kind() for kind in list(PositionSpec.kinds().values())]
 SHAPES = [(6, 3, 1, 5, 9), (8, 2, 3, 8, 16), (4, 1, 0, 1, 8), (24, 4, 2, 7, 11)]
 
 
@@ -48,7 +50,7 @@ def test_closed_form_is_the_count_of_the_built_model(position, norm, tied):
             norm=norm,
             tied=tied,
         )
-        for vocab, pooler in itertools.product((1, 13), get_args(config.Pooler)):
+        for vocab, pooler in itertools.product((1, 13), get_args(Pooler)):
             head_specs = default_heads(spec)
             head_specs["classification"] = ClassificationHead(classes=5, pooler=pooler)
             result = account(spec, vocab, head_specs)

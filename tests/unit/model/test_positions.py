@@ -1,33 +1,29 @@
 from __future__ import annotations
 
 import math
-from typing import get_args
 
 import pytest
 import torch
 
-from greffe.config import recipe as config
-from greffe.config.recipe import ModelSpec
+from greffe.config.components import PositionSpec
+from greffe.config.sections import ModelSpec
 from greffe.errors import InputError
-from greffe.model.positions import (
-    Alibi,
-    Learned,
-    PositionScheme,
-    Rotary,
-    Sinusoidal,
-    build_position,
-    default_positions,
-)
+from greffe.model.positions.alibi import AlibiPositions
+from greffe.model.positions.learned import Learned, LearnedPositions
+from greffe.model.positions.none import NoPosition
+from greffe.model.positions.rotary import RotaryPositions
+from greffe.model.positions.scheme import PositionScheme, default_positions
+from greffe.model.positions.sinusoidal import SinusoidalPositions
 
 torch.set_num_threads(1)
 
-KINDS = get_args(get_args(config.PositionSpec)[0])
+KINDS = list(PositionSpec.kinds().values())
 CPU = torch.device("cpu")
 
 
 def scheme_of(kind: type) -> tuple[ModelSpec, PositionScheme]:
     spec = ModelSpec(width=12, heads=3, context=16, position=kind())
-    scheme = build_position(spec.position, spec)
+    scheme = spec.position.build(spec)
     for parameter in scheme.parameters():
         torch.nn.init.normal_(parameter)
     return spec, scheme
@@ -49,12 +45,12 @@ def test_hooks_keep_shapes_for_one_row_of_positions_and_for_one_each(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_learned_positions_hold_tensors(kind):
     _, scheme = scheme_of(kind)
-    expected = ["weight"] if kind is config.Learned else []
+    expected = ["weight"] if kind is Learned else []
     assert list(scheme.state_dict()) == expected
     assert list(scheme.buffers()) == []
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not config.NoPosition])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not NoPosition])
 def test_every_scheme_but_none_tells_positions_apart(kind):
     spec, scheme = scheme_of(kind)
     here, there = torch.tensor([[1]]), torch.tensor([[4]])
@@ -71,7 +67,7 @@ def test_every_scheme_but_none_tells_positions_apart(kind):
 
 @pytest.mark.parametrize("width", [1, 2, 7, 8])
 def test_sinusoidal_is_the_original_formula(width):
-    table = Sinusoidal(width).embed(torch.zeros(1, 30, width), torch.arange(30)[None])[0]
+    table = SinusoidalPositions(width).embed(torch.zeros(1, 30, width), torch.arange(30)[None])[0]
     for position in range(30):
         for column in range(width):
             angle = position / 10_000 ** ((column - column % 2) / width)
@@ -81,13 +77,13 @@ def test_sinusoidal_is_the_original_formula(width):
 
 def test_half_precision_tells_far_positions_apart():
     places = torch.tensor([[4000, 4001]])
-    table = Sinusoidal(8).embed(torch.zeros(1, 2, 8, dtype=torch.bfloat16), places)
+    table = SinusoidalPositions(8).embed(torch.zeros(1, 2, 8, dtype=torch.bfloat16), places)
     assert table.dtype == torch.bfloat16
     assert not torch.equal(table[0, 0], table[0, 1])
 
 
 def test_learned_adds_its_rows_and_refuses_what_it_has_none_for():
-    scheme = Learned(context=8, width=3)
+    scheme = LearnedPositions(context=8, width=3)
     torch.nn.init.normal_(scheme.weight)
     x = torch.randn(2, 2, 3)
     positions = torch.tensor([[7, 0]])
@@ -101,7 +97,7 @@ def test_learned_adds_its_rows_and_refuses_what_it_has_none_for():
 
 
 def test_rotary_scores_depend_on_distance_alone_and_lengths_stay():
-    scheme = Rotary(head_width=6, base=100.0)
+    scheme = RotaryPositions(head_width=6, base=100.0)
     q, k = torch.randn(2, 1, 2, 4, 6, dtype=torch.float64)
     positions = torch.tensor([[0, 1, 5, 9]])
     scores = []
@@ -114,7 +110,7 @@ def test_rotary_scores_depend_on_distance_alone_and_lengths_stay():
 
 
 def test_rotary_turns_each_pair_by_position_times_frequency():
-    scheme = Rotary(head_width=4, base=100.0)
+    scheme = RotaryPositions(head_width=4, base=100.0)
     q = torch.tensor([1.0, 0.0, 0.0, 1.0]).view(1, 1, 1, 4)
     turned, _ = scheme.rotate(q, q, torch.tensor([[3]]))
     slow = 3 / 100 ** (2 / 4)
@@ -123,7 +119,7 @@ def test_rotary_turns_each_pair_by_position_times_frequency():
 
 
 def test_alibi_is_minus_slope_times_distance_on_both_sides():
-    scheme = Alibi(heads=4)
+    scheme = AlibiPositions(heads=4)
     assert scheme.slopes() == [2.0**-2, 2.0**-4, 2.0**-6, 2.0**-8]
     bias = scheme.bias(torch.tensor([[2, 5]]), torch.tensor([[0, 2, 9]]))
     for head, slope in enumerate(scheme.slopes()):

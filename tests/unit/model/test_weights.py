@@ -7,16 +7,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from greffe.config.recipe import (
-    Alibi,
-    ClassificationHead,
-    HeadSpec,
-    MaskedTokenHead,
-    ModelSpec,
-    NextTokenHead,
-)
+from greffe.config.components import HeadSpec
+from greffe.config.sections import ModelSpec
 from greffe.errors import CorruptError, MismatchError
+from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.masked_token import MaskedTokenHead
+from greffe.model.heads.next_token import NextTokenHead
 from greffe.model.model import Model, build_model
+from greffe.model.positions.alibi import Alibi
 from greffe.model.weights import (
     base_hash,
     check_same_architecture,

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from greffe.config.recipe import ModelSpec, NextTokenHead
+from greffe.config.sections import ModelSpec
+from greffe.model.heads.next_token import NextTokenHead
 from greffe.model.model import Model, build_model
 from greffe.model.word_vectors import factorise, positive_pmi, start_embedding
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greffe.config.recipe import HeadSpec, ModelSpec
+from greffe.config.components import HeadSpec
+from greffe.config.sections import ModelSpec
 from greffe.data.shard_writer import ShardWriter
 from greffe.data.shards import PackedRows, TokenSplit
 from greffe.data.tokenizer import Tokenizer

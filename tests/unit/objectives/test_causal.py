@@ -11,14 +11,14 @@ import torch.nn.functional as F
 
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
-from greffe.objectives.causal import CausalObjective
+from greffe.objectives.causal import Causal, CausalObjective
 
 Make = Callable[..., Any]
 
 
 @pytest.fixture
 def objective(tiny_tokenizer: Tokenizer) -> CausalObjective:
-    return CausalObjective(tiny_tokenizer, tied=True)
+    return Causal().build(tiny_tokenizer, tied=True)
 
 
 def test_each_token_but_a_documents_first_is_predicted_once(

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from greffe.config.recipe import Classification, ClassificationHead, ObjectiveSpec
+from greffe.config.classification import Classification
+from greffe.config.components import ObjectiveSpec
 from greffe.data.batches import Batch
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import RecipeError
-from greffe.objectives import build_language_objective
+from greffe.model.heads.classification import ClassificationHead
 from greffe.objectives.causal import CausalObjective
 from greffe.objectives.classification import ClassificationObjective
-from greffe.objectives.objective import LanguageObjective, Objective
+from greffe.objectives.objective import LanguageObjective, Objective, build_language_objective
 
 Make = Callable[..., Any]
-KINDS: list[Any] = list(get_args(get_args(ObjectiveSpec)[0]))
+KINDS: list[Any] = list(ObjectiveSpec.kinds().values())
 LANGUAGE = [kind for kind in KINDS if kind is not Classification]
 
 

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from greffe.config.recipe import Hybrid, Masked
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
-from greffe.objectives.causal import CausalObjective
-from greffe.objectives.hybrid import HybridObjective
-from greffe.objectives.masked import MaskedObjective
+from greffe.objectives.causal import Causal
+from greffe.objectives.hybrid import Hybrid
+from greffe.objectives.masked import Masked
 
 Make = Callable[..., Any]
 
@@ -27,7 +26,7 @@ def causal_rows(batch: Any) -> int:
 def test_the_share_is_exact_over_time(
     tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make, share: float
 ) -> None:
-    objective = HybridObjective(Hybrid(causal_share=share), tiny_tokenizer, tied=True)
+    objective = Hybrid(causal_share=share).build(tiny_tokenizer, tied=True)
     done = causal = 0
     for size in (1, 2, 3, 5, 8, 20, 20, 20, 20):
         batch = objective.prepare(make_rows(tiny_rows, which=range(size), first=done))
@@ -39,7 +38,7 @@ def test_the_share_is_exact_over_time(
 def test_a_row_is_read_the_same_way_at_any_number_of_ranks(
     tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make
 ) -> None:
-    objective = HybridObjective(Hybrid(causal_share=0.3), tiny_tokenizer, tied=True)
+    objective = Hybrid(causal_share=0.3).build(tiny_tokenizer, tied=True)
 
     def ways(which: range) -> dict[bytes, str]:
         batch = objective.prepare(make_rows(tiny_rows, which=which))
@@ -51,16 +50,20 @@ def test_a_row_is_read_the_same_way_at_any_number_of_ranks(
 def test_each_row_goes_one_way_and_is_prepared_as_by_that_objective(
     tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make
 ) -> None:
-    objective = HybridObjective(Hybrid(causal_share=0.5), tiny_tokenizer, tied=True)
+    objective = Hybrid(causal_share=0.5).build(tiny_tokenizer, tied=True)
     rows = make_rows(tiny_rows, which=range(10))
     batch = objective.prepare(rows)
     assert batch.tokens == int(rows.packed.lengths.sum())
     # Half of the rows, every other one, from the second on.
-    causal = CausalObjective(tiny_tokenizer, True).prepare(
-        make_rows(tiny_rows, which=range(1, 10, 2))
+    causal = (
+        Causal()
+        .build(tiny_tokenizer, tied=True)
+        .prepare(make_rows(tiny_rows, which=range(1, 10, 2)))
     )
-    masked = MaskedObjective(Masked(), tiny_tokenizer, True).prepare(
-        make_rows(tiny_rows, which=range(0, 10, 2))
+    masked = (
+        Masked()
+        .build(tiny_tokenizer, tied=True)
+        .prepare(make_rows(tiny_rows, which=range(0, 10, 2)))
     )
     for name, expected in (("causal", causal), ("masked", masked)):
         found = batch.parts[name]
@@ -74,7 +77,7 @@ def test_each_row_goes_one_way_and_is_prepared_as_by_that_objective(
 def test_a_batch_of_one_way_alone_has_one_term(
     tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make, make_model: Make
 ) -> None:
-    objective = HybridObjective(Hybrid(), tiny_tokenizer, tied=True)
+    objective = Hybrid().build(tiny_tokenizer, tied=True)
     model = make_model(objective.heads())
     for first, term in ((0, "masked_token"), (1, "next_token")):
         batch = objective.prepare(make_rows(tiny_rows, which=[0], first=first))
@@ -83,14 +86,14 @@ def test_a_batch_of_one_way_alone_has_one_term(
 
 
 def test_weights_are_the_shares(tiny_tokenizer: Tokenizer) -> None:
-    objective = HybridObjective(Hybrid(causal_share=0.25), tiny_tokenizer, tied=True)
+    objective = Hybrid(causal_share=0.25).build(tiny_tokenizer, tied=True)
     assert objective.weights == {"next_token": 0.25, "masked_token": 0.75}
 
 
 def test_running_numbers_may_be_large(
     tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make
 ) -> None:
-    objective = HybridObjective(Hybrid(causal_share=0.3), tiny_tokenizer, tied=True)
+    objective = Hybrid(causal_share=0.3).build(tiny_tokenizer, tied=True)
     counts = [
         causal_rows(objective.prepare(make_rows(tiny_rows, which=range(20), first=10**9 + 20 * n)))
         for n in range(5)

@@ -10,10 +10,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from greffe.config.recipe import Masked
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
-from greffe.objectives.masked import MaskedObjective, Masker, hide_rows
+from greffe.objectives.masked import Masked
+from greffe.objectives.masking import Masker
 from greffe.seeding import rng
 
 Make = Callable[..., Any]
@@ -122,7 +122,7 @@ def test_one_long_word_is_hidden_although_it_is_too_long(tiny_tokenizer: Tokeniz
 def test_every_row_has_something_to_predict(
     tiny_tokenizer: Tokenizer, pack: Make, make_rows: Make
 ) -> None:
-    objective = MaskedObjective(Masked(ratio=0.01), tiny_tokenizer, tied=True)
+    objective = Masked(ratio=0.01).build(tiny_tokenizer, tied=True)
     batch = objective.prepare(make_rows(pack([[300], [301, 302]], 8)))
     assert batch.counts == {"masked_token": 1}
     assert batch.targets is not None and int(batch.targets[0]) in (300, 301, 302)
@@ -131,7 +131,7 @@ def test_every_row_has_something_to_predict(
 def test_a_row_of_specials_alone_gives_no_nan(
     tiny_tokenizer: Tokenizer, pack: Make, make_rows: Make, make_model: Make
 ) -> None:
-    objective = MaskedObjective(Masked(), tiny_tokenizer, tied=True)
+    objective = Masked().build(tiny_tokenizer, tied=True)
     batch = objective.prepare(make_rows(pack([[], []], 8)))
     assert batch.counts == {"masked_token": 0}
     loss = objective.loss(make_model(objective.heads()), batch)["masked_token"]
@@ -146,7 +146,7 @@ def test_hiding_is_a_function_of_the_stream(
 
     def hide(seed: int) -> list[list[int]]:
         streams = [rng(seed, "x", number) for number in range(len(before))]
-        return [part.tolist() for part in hide_rows(masker, tiny_rows.ids, streams)]
+        return [part.tolist() for part in masker.hide_rows(tiny_rows.ids, streams)]
 
     assert hide(0) == hide(0) != hide(1)
     assert np.array_equal(tiny_rows.ids, before)
@@ -155,7 +155,7 @@ def test_hiding_is_a_function_of_the_stream(
 def test_targets_are_what_stood_at_the_places(
     tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make
 ) -> None:
-    objective = MaskedObjective(Masked(), tiny_tokenizer, tied=True)
+    objective = Masked().build(tiny_tokenizer, tied=True)
     batch = objective.prepare(make_rows(tiny_rows))
     assert batch.targets is not None and batch.indices is not None
     original = torch.from_numpy(tiny_rows.ids).reshape(-1)
@@ -170,7 +170,7 @@ def test_targets_are_what_stood_at_the_places(
 def test_the_loss_is_the_plain_cross_entropy_at_the_places(
     tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make, make_model: Make
 ) -> None:
-    objective = MaskedObjective(Masked(), tiny_tokenizer, tied=False)
+    objective = Masked().build(tiny_tokenizer, tied=False)
     model = make_model(objective.heads())
     batch = objective.prepare(make_rows(tiny_rows))
     scores = model(
@@ -189,7 +189,7 @@ def test_the_loss_is_the_plain_cross_entropy_at_the_places(
 def test_only_hidden_places_go_through_the_head(
     tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make, make_model: Make
 ) -> None:
-    objective = MaskedObjective(Masked(), tiny_tokenizer, tied=True)
+    objective = Masked().build(tiny_tokenizer, tied=True)
     model = make_model(objective.heads())
     batch = objective.prepare(make_rows(tiny_rows))
     seen: list[int] = []

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from greffe.config.recipe import NextSentence
 from greffe.data.batches import Batch
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
-from greffe.objectives.next_sentence import NextSentenceObjective
+from greffe.objectives.next_sentence import NextSentence, NextSentenceObjective
 
 Make = Callable[..., Any]
 LENGTH = 32
@@ -21,7 +20,7 @@ LENGTH = 32
 
 @pytest.fixture
 def objective(tiny_tokenizer: Tokenizer) -> NextSentenceObjective:
-    return NextSentenceObjective(NextSentence(), tiny_tokenizer, tied=True)
+    return NextSentence().build(tiny_tokenizer, tied=True)
 
 
 def shifted(packed: PackedRows, by: int) -> PackedRows:
@@ -183,5 +182,5 @@ def test_masking_and_both_terms(
 
 
 def test_the_weight_of_the_second_term(tiny_tokenizer: Tokenizer) -> None:
-    objective = NextSentenceObjective(NextSentence(weight=0.25), tiny_tokenizer, tied=True)
+    objective = NextSentence(weight=0.25).build(tiny_tokenizer, tied=True)
     assert objective.weights == {"masked_token": 1.0, "next_sentence": 0.25}

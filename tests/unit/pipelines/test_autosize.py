@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from greffe.config.recipe import Causal, Masked, Recipe
+from greffe.config.recipe import Recipe
 from greffe.data.text import estimated_bytes
 from greffe.model.arithmetic import TRAINING, base_operations, vocabulary_operations
+from greffe.objectives.causal import Causal
+from greffe.objectives.masked import Masked
 from greffe.pipelines import choose_recipe as choosing
 from greffe.pipelines.autosize import (
     BATCHES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greffe.config.recipe import TrainSpec
+from greffe.config.sections import TrainSpec
 from greffe.pipelines.corpus_batches import FEWEST_ROWS, rows_per_evaluation
 from greffe.training.checkpoint import TrainingState
 

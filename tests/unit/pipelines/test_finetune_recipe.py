@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greffe.config.recipe import Classification
+from greffe.config.classification import Classification
 from greffe.config.recipe_files import load_recipe
 from greffe.pipelines.finetune_recipe import finetune_recipe
 from greffe.run import RunDirectory

@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 import torch
 
-from greffe.config.recipe import Causal, HeadSpec, ModelSpec, NextTokenHead, Recipe, TrainSpec
+from greffe.config.components import HeadSpec
+from greffe.config.recipe import Recipe
+from greffe.config.sections import ModelSpec, TrainSpec
 from greffe.data.batches import Batch
 from greffe.errors import InterruptedRunError, RunError, TrainingError
+from greffe.model.heads.next_token import NextTokenHead
 from greffe.model.model import Model, build_model
 from greffe.model.weights import load_tensors
-from greffe.objectives.causal import CausalObjective
+from greffe.objectives.causal import Causal, CausalObjective
 from greffe.objectives.objective import Objective
 from greffe.pipelines import fit as fit_module
 from greffe.pipelines.fit import Evaluated, finish, fit

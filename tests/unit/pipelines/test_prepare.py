@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from greffe.config.options import Reading
-from greffe.config.recipe import TokenizerSpec
+from greffe.config.sections import TokenizerSpec
 from greffe.data import encoding, scan
 from greffe.data import shard_writer as writing
 from greffe.data.corpus import Corpus
@@ -309,7 +309,7 @@ import sys
 print("started", flush=True)
 import greffe.data.encoding as encoding
 import greffe.pipelines.prepare as stage
-from greffe.config.recipe import TokenizerSpec
+from greffe.config.sections import TokenizerSpec
 stage.CHUNK_BYTES = encoding.CHUNK_BYTES = 4_000
 stage.SHARD_BYTES = int(sys.argv[3])
 stage.prepare(

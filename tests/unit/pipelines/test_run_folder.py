@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from greffe.config.recipe import NextTokenHead, Recipe
+from greffe.config.recipe import Recipe
 from greffe.errors import MismatchError, RecipeError
+from greffe.model.heads.next_token import NextTokenHead
 from greffe.pipelines.run_folder import (
     check_same_data,
     check_same_recipe,

@@ -14,7 +14,7 @@ from greffe.data.corpus import Corpus
 from greffe.errors import RecipeError
 from greffe.model.model import Model, build_model
 from greffe.model.weights import base_hash
-from greffe.objectives import build_language_objective
+from greffe.objectives.objective import build_language_objective
 from greffe.pipelines import pretrain as pretrain_module
 from greffe.pipelines.prepare import prepare
 from greffe.pipelines.pretrain import pretrain

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from greffe.config.recipe import ModelSpec, NextTokenHead
+from greffe.config.sections import ModelSpec
+from greffe.model.heads.next_token import NextTokenHead
 from greffe.model.model import Model, build_model
 from greffe.training import compilation as compiling
 from greffe.training.compilation import compile_if_faster, compile_model

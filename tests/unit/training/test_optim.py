@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from greffe.config.recipe import TrainSpec
+from greffe.config.sections import TrainSpec
 from greffe.training.optim import (
     build_optimizer,
     freeze_below,

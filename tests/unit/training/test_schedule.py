@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from greffe.config.recipe import TrainSpec
+from greffe.config.sections import TrainSpec
 from greffe.config.spans import Span
 from greffe.training.schedule import Budget, Cadence, Clock, lr_factor
 

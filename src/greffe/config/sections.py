@@ -1,0 +1,145 @@
+"""Sections of a recipe that have one kind only: tokenizer, model, training.
+
+Knows nothing of torch, data or runs. The docstring under each field is its help text.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from greffe.config.components import PositionSpec
+from greffe.config.spans import Span
+from greffe.config.spec import Spec
+from greffe.errors import RecipeError
+
+Momentum = Annotated[float, Field(ge=0, lt=1)]
+
+
+class TokenizerSpec(Spec):
+    """How text is split into pieces."""
+
+    kind: Literal["bpe", "unigram"] = "bpe"
+    """Training algorithm: bpe or unigram, both with byte fallback."""
+    vocab: int = Field(16_000, ge=1, le=1_000_000)
+    """Vocabulary size, special tokens included; at least 300 to train a new tokenizer."""
+
+
+class ModelSpec(Spec):
+    """Shape of the base."""
+
+    width: int = Field(256, ge=1)
+    """Size of a token's vector."""
+    layers: int = Field(4, ge=0)
+    """Number of transformer blocks."""
+    heads: int = Field(4, ge=1)
+    """Attention heads per block; must divide the width."""
+    feed_forward: int = Field(1024, ge=1)
+    """Inner width of a block's two linear layers."""
+    context: int = Field(256, ge=8)
+    """Maximum row length in tokens, in training and for a window in prediction."""
+    position: PositionSpec = Field(default_factory=lambda: PositionSpec.of_kind("rotary"))
+    """Position scheme and its choices, for example { kind = "alibi" }."""
+    norm: Literal["pre", "post"] = "pre"
+    """Layer normalization before or after each branch; pre adds one at the end of the base."""
+    activation: Literal["relu", "gelu"] = "gelu"
+    """Activation between a block's two linear layers."""
+    dropout: float = Field(0.0, ge=0, lt=1)
+    """Dropout after the embedding and on both branches of each block."""
+    scale_embedding: bool = False
+    """Multiply embeddings by the square root of the width, as in the original transformer."""
+    tied: bool = True
+    """Use the embedding as the weight matrix of the language-model heads."""
+
+    @model_validator(mode="after")
+    def _check_shape(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError(f"width {self.width} is not divisible by heads {self.heads}")
+        self.position.check(self)
+        return self
+
+
+class TrainSpec(Spec):
+    """One training: its length, its learning rate, the weights it trains."""
+
+    budget: str = "2000steps"
+    """Length of the training: 20m, 1h30m, 2000steps, 3epochs, 50Mtokens."""
+    least_steps: int = Field(0, ge=0)
+    """Minimum number of steps of a budget in epochs: small data sets need more epochs."""
+    batch: int = Field(32, ge=1)
+    """Rows or texts per step, over all ranks and accumulation."""
+    accumulation: int = Field(1, ge=1)
+    """Number of parts a batch is computed in, to save memory; affects only dropout."""
+    lr: float = Field(1e-3, gt=0)
+    """Peak learning rate."""
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"
+    """Shape of the learning rate after warm-up."""
+    warmup: float = Field(0.05, ge=0, lt=1)
+    """Fraction of the budget during which the learning rate rises from zero."""
+    final_lr: float = Field(0.0, ge=0, le=1)
+    """Final learning rate of cosine and linear, as a fraction of lr."""
+    weight_decay: float = Field(0.01, ge=0)
+    """AdamW's weight decay of matrices; biases, norms and embeddings have none."""
+    betas: tuple[Momentum, Momentum] = (0.9, 0.98)
+    """AdamW's betas."""
+    epsilon: float = Field(1e-8, gt=0)
+    """AdamW's epsilon."""
+    clip: float = Field(1.0, ge=0)
+    """Maximum gradient norm; 0: no clipping."""
+    evaluate_every: str = "5%"
+    """How often validation runs: 5%, 1epochs, 200steps, 2m."""
+    evaluate_rows: int = Field(128, ge=1)
+    """Maximum rows per validation in pretraining; fine-tuning always validates on all texts."""
+    checkpoint_every: str = "2m"
+    """How often the state is saved for resuming."""
+    soup: int = Field(1, ge=1)
+    """Number of fine-tunings whose weights are averaged; each one uses the whole budget."""
+    patience: int = Field(0, ge=0)
+    """Stop after this many validations without improvement; 0: never."""
+    keep: Literal["best", "last"] = "best"
+    """Weights the run ends with: those of the best validation, or the last ones."""
+    freeze: Annotated[int, Field(ge=0)] | Literal["base"] = 0
+    """Freeze the embedding and the lowest N-1 blocks, or the whole base; 0: nothing."""
+    gradual_unfreezing: bool = False
+    """Train only the head in the first epoch, then one more block per epoch, top down."""
+    layer_decay: float = Field(1.0, gt=0, le=1)
+    """Learning rate of each layer as a fraction of the rate of the layer above it."""
+    embedding_rate: float = Field(1.0, gt=0)
+    """Multiplier of the embedding's learning rate, on top of layer_decay."""
+    nonfinite_limit: int = Field(10, ge=1)
+    """Stop with an error after this many consecutive steps with a non-finite loss."""
+    threads: int = Field(0, ge=0)
+    """Compute threads; 0: one per core."""
+    compile: bool | Literal["auto"] = False
+    """Use torch.compile, which needs a C++ compiler; auto: if a few steps run faster with it."""
+
+    @model_validator(mode="after")
+    def _check_spans(self) -> Self:
+        _check_span(self.budget, percent=False)
+        _check_span(self.evaluate_every, percent=True)
+        _check_span(self.checkpoint_every, percent=True)
+        if self.batch % self.accumulation:
+            raise ValueError(
+                f"batch {self.batch} is not divisible by accumulation {self.accumulation}"
+            )
+        return self
+
+
+class FinetuneSpec(TrainSpec):
+    """Fine-tuning: the choices of [train], with defaults for few labels."""
+
+    budget: str = "6epochs"
+    batch: int = Field(32, ge=1)
+    lr: float = Field(5e-4, gt=0)
+    schedule: Literal["cosine", "linear", "constant"] = "linear"
+    warmup: float = Field(0.1, ge=0, lt=1)
+    evaluate_every: str = "1epochs"
+    layer_decay: float = Field(0.85, gt=0, le=1)
+
+
+def _check_span(text: str, *, percent: bool) -> None:
+    if Span.parse(text).unit == "percent" and not percent:
+        raise RecipeError(
+            f"A budget cannot be a percentage: {text!r}.", hint="for example 20m or 3epochs"
+        )

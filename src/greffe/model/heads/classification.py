@@ -1,0 +1,57 @@
+"""The classification head: what replaces the language-model head in fine-tuning."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field
+from torch import Tensor, nn
+
+from greffe.config.classification import Pooler
+from greffe.config.components import Formula, HeadSpec
+from greffe.config.sections import ModelSpec
+from greffe.model.heads.head import Head
+from greffe.model.pooling import pool, pooled_width
+
+
+class ClassificationHead(HeadSpec):
+    """Class scores from pooled hidden states."""
+
+    has_small_start: ClassVar[bool] = True
+    kind: Literal["classification"] = "classification"
+    classes: int = Field(ge=2)
+    """Number of classes."""
+    pooler: Pooler = "mean"
+    """How the hidden states of a text become one vector."""
+    dropout: float = Field(0.0, ge=0, lt=1)
+    """Dropout before the linear layer."""
+
+    @classmethod
+    def for_model(cls, model: ModelSpec) -> Self:
+        return cls(classes=2, pooler="last")
+
+    def build(self, width: int, vocab: int) -> Classification:
+        return Classification(width, self)
+
+    def parameters(self, width: int, vocab: int) -> Formula:
+        pooled = pooled_width(width, self.pooler)
+        value = self.classes * pooled + self.classes
+        return f"{self.classes} × {pooled} + {self.classes}", value
+
+    def outputs(self, vocab: int) -> int:
+        return self.classes
+
+
+class Classification(Head):
+    """One linear layer on one pooled vector per row."""
+
+    def __init__(self, width: int, spec: ClassificationHead) -> None:
+        super().__init__()
+        self.pooler = spec.pooler
+        self.dropout = nn.Dropout(spec.dropout)
+        self.score = nn.Linear(pooled_width(width, spec.pooler), spec.classes)
+
+    def forward(self, hidden: Tensor, embedding: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """[B, T, width] → [B, classes]."""
+        result: Tensor = self.score(self.dropout(pool(hidden, lengths, self.pooler)))
+        return result

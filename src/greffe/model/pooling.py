@@ -1,0 +1,39 @@
+"""Pooling: one vector per row from the hidden states of its tokens."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import torch
+from torch import Tensor
+
+from greffe.config.classification import Pooler
+
+
+def pooled_width(width: int, pooler: Pooler) -> int:
+    """Return the size of the vector that `pool` returns."""
+    return 2 * width if pooler == "mean+max" else width
+
+
+def pool(hidden: Tensor, lengths: Tensor | None, pooler: Pooler) -> Tensor:
+    """Return one vector per row of hidden [B, T, width], ignoring padding; zeros for empty rows."""
+    rows, count, _ = hidden.shape
+    if lengths is None:
+        lengths = torch.full((rows,), count, device=hidden.device)
+    is_real = torch.arange(count, device=hidden.device) < lengths[:, None]  # [B, T]
+    is_filled = (lengths > 0)[:, None]  # [B, 1]
+    match pooler:
+        case "first":
+            return hidden[:, 0].where(is_filled, 0)
+        case "last":
+            ends = (lengths - 1).clamp(min=0)
+            return hidden[torch.arange(rows, device=hidden.device), ends].where(is_filled, 0)
+        case "mean":
+            total = hidden.where(is_real[..., None], 0).sum(dim=1)
+            return total / lengths.clamp(min=1)[:, None].to(hidden.dtype)
+        case "max":
+            return hidden.where(is_real[..., None], float("-inf")).amax(dim=1).where(is_filled, 0)
+        case "mean+max":
+            return torch.cat((pool(hidden, lengths, "mean"), pool(hidden, lengths, "max")), dim=-1)
+        case _:
+            assert_never(pooler)

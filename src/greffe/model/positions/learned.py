@@ -1,0 +1,53 @@
+"""Learned positions: one trained vector per position."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from greffe.config.components import Formula, PositionSpec
+from greffe.config.sections import ModelSpec
+from greffe.errors import InputError
+from greffe.model.positions.scheme import PositionScheme
+from greffe.model.views import Panel, View
+
+
+class Learned(PositionSpec):
+    """One learned vector per position, added to the embedding."""
+
+    kind: Literal["learned"] = "learned"
+
+    def build(self, model: ModelSpec) -> LearnedPositions:
+        return LearnedPositions(model.context, model.width)
+
+    def parameters(self, model: ModelSpec) -> Formula:
+        return f"{model.context} × {model.width}", model.context * model.width
+
+
+class LearnedPositions(PositionScheme):
+    """A table of vectors that ends with the context."""
+
+    def __init__(self, context: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(context, width))
+
+    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
+        context = self.weight.shape[0]
+        longest = int(positions.max()) + 1 if positions.numel() else 0
+        if longest > context:
+            raise InputError(
+                "The row is longer than the learned positions of this model.",
+                expected=f"at most {context} tokens (model.context)",
+                found=f"{longest} tokens",
+                hint="cut the text into windows, or use rotary, sinusoidal or alibi positions",
+            )
+        return x + F.embedding(positions, self.weight)
+
+    def view(self, model: ModelSpec, positions: Tensor) -> View:
+        values = self.weight[positions[0, : model.context]]
+        limit = float(values.abs().max())
+        panel = Panel("", values, "position", "column of the token's vector")
+        return View("Learned positions", "added to the embedding", (panel,), low=-limit, high=limit)

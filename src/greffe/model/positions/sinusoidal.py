@@ -1,0 +1,47 @@
+"""Sinusoidal positions, as in the original transformer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from greffe.config.components import PositionSpec
+from greffe.config.sections import ModelSpec
+from greffe.model.positions.scheme import PositionScheme, angles
+from greffe.model.views import Panel, View
+
+BASE = 10_000.0
+
+
+class Sinusoidal(PositionSpec):
+    """Sines and cosines added to the embedding; no parameters."""
+
+    kind: Literal["sinusoidal"] = "sinusoidal"
+
+    def build(self, model: ModelSpec) -> SinusoidalPositions:
+        return SinusoidalPositions(model.width)
+
+
+class SinusoidalPositions(PositionScheme):
+    """Sines in the even columns, cosines in the odd ones, wavelengths from 2π to 10000·2π."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+    def table(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return the encoding [B or 1, T, width] of positions [B or 1, T]."""
+        turns = angles(positions, self.width, BASE, dtype)  # [B, T, ceil(width / 2)]
+        # An odd width has one sine more than cosines: the last cosine is dropped.
+        both = torch.stack((turns.sin(), turns.cos()), dim=-1).flatten(-2)
+        return both[..., : self.width].to(dtype)
+
+    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
+        return x + self.table(positions, x.dtype)
+
+    def view(self, model: ModelSpec, positions: Tensor) -> View:
+        values = self.table(positions, torch.float32)[0]
+        panel = Panel("", values, "position", "column of the token's vector")
+        return View("Sinusoidal positions", "added to the embedding", (panel,), low=-1.0, high=1.0)
