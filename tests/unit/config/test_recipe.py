@@ -188,8 +188,10 @@ def test_an_odd_width_a_head_is_fine_without_rotation() -> None:
 
 def test_an_unknown_kind_lists_the_known_ones() -> None:
     error = refused("objective.kind=maskd")
-    assert "objective" in error.message
-    assert "'masked'" in str(error.expected)
+    assert "objective.kind" in error.message
+    assert "masked" in str(error.expected)
+    assert error.found == "'maskd'"
+    assert error.hint == "did you mean 'masked'?"
 
 
 def test_the_error_names_the_file(tmp_path: Path) -> None:

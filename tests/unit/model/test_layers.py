@@ -7,7 +7,7 @@ from greffe.config.sections import ModelSpec
 from greffe.model.attention import build_mask
 from greffe.model.layers import Block
 from greffe.model.positions.none import NoPosition
-from greffe.model.positions.scheme import PositionScheme
+from greffe.model.positions.none import NoPositions
 
 torch.set_num_threads(1)
 
@@ -17,7 +17,7 @@ MASK = build_mask(5, causal=False)
 
 
 def run(block: Block, x: torch.Tensor) -> torch.Tensor:
-    return block(x, MASK, PositionScheme(), POSITIONS)
+    return block(x, MASK, NoPositions(), POSITIONS)
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
@@ -32,7 +32,7 @@ def test_norms_stand_where_the_recipe_says(norm, activation):
     act = getattr(torch.nn.functional, activation)
 
     def attend(y: torch.Tensor) -> torch.Tensor:
-        return block.attention(y, MASK, PositionScheme(), POSITIONS)
+        return block.attention(y, MASK, NoPositions(), POSITIONS)
 
     def feed(y: torch.Tensor) -> torch.Tensor:
         return block.feed_forward.contract(act(block.feed_forward.expand(y)))
