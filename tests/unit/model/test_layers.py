@@ -6,8 +6,7 @@ import torch
 from greffe.config.sections import ModelSpec
 from greffe.model.attention import build_mask
 from greffe.model.layers import Block
-from greffe.model.positions.none import NoPosition
-from greffe.model.positions.none import NoPositions
+from greffe.model.positions.none import NoPosition, NoPositions
 
 torch.set_num_threads(1)
 
