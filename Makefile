@@ -22,7 +22,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo base test test-fast pytest-fast pytest-slow browser lint types layers format bench clean
+.PHONY: help venv demo base docs test test-fast pytest-fast pytest-slow browser lint types layers format bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,12 +39,17 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP) ## what the shipped base is worth on the shipped reviews, two to three minutes
 	$(BIN)/greffe demo --out runs/demo
+	@echo 'To use the command greffe in this shell:'
+	@echo '. $(BIN)/activate'
 
 base: $(STAMP) ## repeat the base that ships, two to three hours; CORPUS=folder of .txt.xz files
 	@test -n "$(CORPUS)" || { echo "which texts? make base CORPUS=folder" >&2; exit 1; }
 	$(BIN)/python -m tools.make_base $(CORPUS) $(if $(BUDGET),--budget $(BUDGET) --out runs/greffe-fr/try)
 
-test: lint types layers pytest-fast pytest-slow ## every check and every test
+docs: $(STAMP) ## the documentation site, in site/; open site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+test: lint types layers docs pytest-fast pytest-slow ## every check and every test
 
 test-fast: lint types layers pytest-fast ## every check, and the tests that take moments
 
@@ -86,5 +91,5 @@ $(BENCH_STAMP): pyproject.toml constraints.txt benchmarks/requirements.txt
 	@touch $@
 
 clean: ## remove the environment, caches and builds; runs/ stays
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find $(PATHS) \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +

@@ -1,0 +1,422 @@
+"""Hooks of the documentation site: the reference is written from the code while mkdocs builds.
+
+Nothing here is committed twice: verbs and flags come from the command's own parser, recipe keys
+from the pydantic models, exit codes from the exception classes, the schema of report.json from
+StudyDocument, the files of a run from the docstring of greffe.run.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import re
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import typer
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+import greffe
+from greffe import errors, run
+from greffe.cli.main import app
+from greffe.config import Recipe
+from greffe.study.document import StudyDocument
+
+ROOT = Path(__file__).parents[1]
+
+COPIES = {
+    "changelog.md": "CHANGELOG.md",
+    "architecture.md": "ARCHITECTURE.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "reference/greffe-fr.md": "src/greffe/bases/greffe-fr/README.md",
+}
+"""Pages whose source lies elsewhere in the repository."""
+
+
+# --- mkdocs calls these ---------------------------------------------------------------------------
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Replace `folder/*` in the navigation with the folder's pages."""
+    config.nav = _expanded(config.nav or [], Path(config.docs_dir))
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages and the copies."""
+    pages = {f"reference/{name}": text for name, text in reference_pages().items()}
+    pages |= {page: _moved(source, page) for page, source in COPIES.items()}
+    for page, text in pages.items():
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+# --- navigation -----------------------------------------------------------------------------------
+
+
+def _expanded(item: Any, docs: Path) -> Any:
+    """The same navigation with `folder/*` listed; a folder without pages is left out."""
+    if isinstance(item, list):
+        return [found for entry in item if (found := _expanded(entry, docs)) != {}]
+    if isinstance(item, dict):
+        ((title, value),) = item.items()
+        if isinstance(value, str) and value.endswith("/*"):
+            pages = _pages_of(value.removesuffix("/*"), docs)
+            return {title: pages} if pages else {}
+        return {title: _expanded(value, docs)}
+    return item
+
+
+def _pages_of(folder: str, docs: Path) -> list[str]:
+    names = {file.name for file in (docs / folder).glob("*.md")}
+    if folder == "reference":
+        return [f"reference/{name}" for name in [*reference_pages(), "greffe-fr.md"]]
+    names_in_order = sorted(names)
+    index = [name for name in names_in_order if name in ("index.md", "README.md")]
+    rest = [name for name in names_in_order if name not in index]
+    return [f"{folder}/{name}" for name in [*index, *rest]]
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+def _moved(source: str, page: str) -> str:
+    """A file of the repository as a page, with links that work from there."""
+    folder = Path(page).parent
+    places = {Path(file): Path(name) for name, file in COPIES.items()}
+
+    def link(match: re.Match[str]) -> str:
+        text, target, anchor = match["text"], match["target"], match["anchor"] or ""
+        path = (Path(source).parent / target).as_posix()
+        place = places.get(Path(path)) or (
+            Path(path).relative_to("docs") if path.startswith("docs/") else None
+        )
+        if place is None:  # not part of the site
+            return f"{text} (`{path}`)"
+        ups = "../" * len(folder.parts)
+        return f"[{text}]({ups}{place.as_posix()}{anchor})"
+
+    text = (ROOT / source).read_text("utf-8")
+    pattern = r"\[(?P<text>[^\]]*)\]\((?!https?:)(?P<target>[^)#\s]+)(?P<anchor>#[^)]*)?\)"
+    return re.sub(pattern, link, text)
+
+
+# --- the reference --------------------------------------------------------------------------------
+
+
+def reference_pages() -> dict[str, str]:
+    """Every generated page of the reference, by file name."""
+    return {
+        "commands.md": _commands(),
+        "recipe.md": _recipe(),
+        "python.md": _python(),
+        "run-files.md": _run_files(),
+        "report-json.md": _report_json(),
+        "exit-codes.md": _exit_codes(),
+    }
+
+
+def _commands() -> str:
+    group: Any = typer.main.get_command(app)
+    parts = ["# Commands", str(group.help), "Options before the verb:", _flags(group)]
+    parts += [
+        "Results are printed to standard output, messages to standard error. "
+        "`greffe VERB --help` prints the same texts in the terminal."
+    ]
+    rows = [(f"[`{name}`](#{name})", _first_line(verb.help)) for name, verb in _verbs(group)]
+    parts.append(_table(("verb", "what it does"), rows))
+    for name, verb in _verbs(group):
+        first, _, more = inspect.cleandoc(verb.help or "").partition("\n")
+        arguments = [param for param in verb.params if param.param_type_name == "argument"]
+        places = [_placeholder(param) for param in arguments]
+        needed = [
+            f"{param.opts[0]} {_metavar(verb, param)}"
+            for param in verb.params
+            if param.param_type_name == "option" and param.required
+        ]
+        usage = " ".join(["greffe", name, *places, *needed, "[OPTIONS]"])
+        parts += [f"## {name}", first, more.strip(), f"```text\n{usage}\n```"]
+        if arguments:
+            rows = [(f"`{_placeholder(p)}`", _cell(getattr(p, "help", ""))) for p in arguments]
+            parts.append(_table(("argument", "meaning"), rows))
+        parts.append(_flags(verb))
+    return _joined(parts)
+
+
+def _verbs(group: Any) -> Iterator[tuple[str, Any]]:
+    yield from ((name, verb) for name, verb in group.commands.items() if not verb.hidden)
+
+
+def _placeholder(param: Any) -> str:
+    name = (param.metavar or param.name.upper()).strip("[]")
+    name = f"{name}…" if param.nargs == -1 else name
+    return name if param.required else f"[{name}]"
+
+
+def _flags(verb: Any) -> str:
+    rows = []
+    for param in verb.params:
+        if param.param_type_name != "option" or param.hidden:
+            continue
+        names = ", ".join(f"`{name}`" for name in [*param.opts, *param.secondary_opts])
+        value = "" if param.is_flag else f"`{_metavar(verb, param)}`"
+        rows.append((names, value, _default(param), _cell(param.help or "")))
+    return _table(("option", "value", "default", "meaning"), rows)
+
+
+def _metavar(verb: Any, param: Any) -> str:
+    """What an option takes, from the annotation of the verb's own function."""
+    if param.metavar:
+        return str(param.metavar)
+    hint = get_type_hints(inspect.unwrap(verb.callback))[param.name]
+    kinds = [kind for kind in (*get_args(hint), hint) if isinstance(kind, type)]
+    kind = next((inner for outer in kinds for inner in (*get_args(outer), outer)), str)
+    if issubclass(kind, enum.Enum):
+        return "|".join(str(choice.value) for choice in kind)
+    names = {int: "INTEGER", float: "NUMBER", Path: "PATH", list: "TEXT"}
+    return names.get(kind, "TEXT")
+
+
+def _default(param: Any) -> str:
+    if param.required:
+        return "**required**"
+    value = param.default
+    if value is None or value == () or param.is_flag:
+        return "on" if param.is_flag and value is True else ""
+    return f"`{value.value if isinstance(value, enum.Enum) else value}`"
+
+
+def _recipe() -> str:
+    parts = [
+        "# Recipe keys",
+        "Every choice of a run is a key of its recipe: a TOML file with sections. A key that is "
+        "left out has the default below. Change one key for one run with `--set section.key=value`"
+        "; see [Write your own recipe](../how-to/write-a-recipe.md).",
+    ]
+    parts += _section("", Recipe)
+    return _joined(parts)
+
+
+def _section(path: str, model: type[BaseModel], inherited: type[BaseModel] | None = None) -> list[str]:
+    """A section's keys as a table, then its subsections."""
+    rows, below = [], []
+    for name, field in model.model_fields.items():
+        key = f"{path}.{name}" if path else name
+        kinds = _specs(field.annotation)
+        if kinds:
+            below += _subsection(key, field, kinds)
+            continue
+        meaning = field.description or _described(model, name)
+        rows.append((f"`{name}`", _type(field), _value(field.default), _cell(meaning)))
+    title = f"## `[{path}]`" if path else "## Top level"
+    return [title, _doc(model), _table(("key", "type", "default", "meaning"), rows), *below]
+
+
+def _subsection(key: str, field: FieldInfo, kinds: list[type[BaseModel]]) -> list[str]:
+    if len(kinds) == 1:
+        return [*_section(key, kinds[0])]
+    default = getattr(field.default, "kind", "")
+    parts = [
+        f"## `[{key}]`",
+        f"{field.description or ''} One of the following, chosen by `kind`"
+        + (f"; the default is `{default}`." if default else "."),
+    ]
+    for kind in kinds:
+        name = kind.model_fields["kind"].default
+        rows = [
+            (f"`{key}`", _type(field), _value(field.default), _cell(_described(kind, key)))
+            for key, field in kind.model_fields.items()
+            if key != "kind"
+        ]
+        parts += [f"### `kind = \"{name}\"`", _doc(kind)]
+        parts += [_table(("key", "type", "default", "meaning"), rows)] if rows else []
+    return parts
+
+
+def _described(model: type[BaseModel], name: str) -> str:
+    """The description of a field, from the nearest class that gives one."""
+    for base in model.__mro__:
+        fields = getattr(base, "model_fields", {})
+        if name in fields and fields[name].description:
+            return str(fields[name].description)
+    return ""
+
+
+def _specs(annotation: Any) -> list[type[BaseModel]]:
+    """The models of a field that is a section; none for a plain key."""
+    if get_origin(annotation) is Annotated:
+        return _specs(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, types.UnionType):
+        found = [spec for member in get_args(annotation) for spec in _specs(member)]
+        return found
+    is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    return [annotation] if is_model else []
+
+
+def _type(field: FieldInfo) -> str:
+    limits = [_limit(item) for item in field.metadata]
+    return ", ".join([_plain(field.annotation), *(limit for limit in limits if limit)])
+
+
+def _plain(annotation: Any) -> str:
+    """A type as a reader of TOML knows it."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        inner, *more = get_args(annotation)
+        limits = [_limit(item) for meta in more for item in getattr(meta, "metadata", [meta])]
+        return " ".join([_plain(inner), *(limit for limit in limits if limit)])
+    if origin is Literal:
+        return " ".join(f"`{value}`" for value in get_args(annotation))
+    if origin in (Union, types.UnionType):
+        return " or ".join(_plain(member) for member in get_args(annotation))
+    if origin in (list, tuple):
+        return "list of " + ", ".join(dict.fromkeys(map(_plain, get_args(annotation))))
+    if origin is dict:
+        return "table of " + _plain(get_args(annotation)[1])
+    names = {int: "integer", float: "number", str: "text", bool: "true or false"}
+    return names.get(annotation, getattr(annotation, "__name__", str(annotation)))
+
+
+_SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+
+
+def _limit(item: Any) -> str:
+    return " ".join(
+        f"{sign} {getattr(item, name):g}"
+        for name, sign in _SIGNS.items()
+        if getattr(item, name, None) is not None
+    )
+
+
+def _value(default: Any) -> str:
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    if isinstance(default, str):
+        return f'`"{default}"`'
+    if isinstance(default, tuple):
+        return f"`{list(default)}`"
+    return f"`{default}`"
+
+
+def _python() -> str:
+    names = sorted(greffe.__all__, key=lambda name: (name[0].isupper(), name))
+    parts = [
+        "# Python API",
+        "Everything public is a name of `greffe`: `import greffe`, then `greffe.pretrain(…)`. "
+        "Functions first, then classes.",
+    ]
+    parts += [f"::: {greffe._HOMES[name]}.{name}" for name in names]
+    return _joined(parts)
+
+
+def _exit_codes() -> str:
+    rows = [("0", "", "The command did what was asked.")]
+    for kind in _tree(errors.GreffeError):
+        rows.append((str(kind.exit_code), f"`{kind.__name__}`", _cell(_doc(kind))))
+    return _joined(
+        [
+            "# Exit codes and errors",
+            "A foreseen error is a message on standard error and an exit code, never a traceback. "
+            "In Python the same errors are exceptions of `greffe.errors`; "
+            "`greffe.GreffeError` catches them all.",
+            _table(("exit code", "exception", "meaning"), rows),
+            "A message has up to four parts: what is wrong, what was expected, what was found, and "
+            "what to do next.",
+        ]
+    )
+
+
+def _tree(kind: type[errors.GreffeError]) -> Iterator[type[errors.GreffeError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _tree(child)
+
+
+def _run_files() -> str:
+    first, *rest = inspect.cleandoc(run.__doc__ or "").split("\n\n")
+    rows = []
+    for line in "\n".join(rest).splitlines():
+        name, meaning = re.split(r"\s{2,}", line.strip(), maxsplit=1)
+        rows.append((f"`{name}`", _cell(meaning)))
+    return _joined(["# Files of a run", first, _table(("file or folder", "content"), rows)])
+
+
+def _report_json() -> str:
+    schema = StudyDocument.model_json_schema()
+    parts = [
+        "# Schema of report.json",
+        "`greffe compare` writes everything that a study found to `report.json` in the study's "
+        "folder; `greffe compare --json` prints the same. Accuracies and differences are "
+        "fractions, not percentages.",
+        "## StudyDocument",
+        *_object(schema),
+    ]
+    for name, definition in schema["$defs"].items():
+        parts += [f"## {name}", *_object(definition)]
+    return _joined(parts)
+
+
+def _object(schema: dict[str, Any]) -> list[str]:
+    needed = schema.get("required", [])
+    rows = [
+        (
+            f"`{name}`",
+            _json_type(field),
+            "yes" if name in needed else "",
+            _cell(field.get("description", "")),
+        )
+        for name, field in schema.get("properties", {}).items()
+    ]
+    table = [_table(("field", "type", "required", "meaning"), rows)] if rows else []
+    values = [", ".join(f"`{value}`" for value in schema.get("enum", []))]
+    return [inspect.cleandoc(schema.get("description", "")), *table, *values]
+
+
+def _json_type(field: dict[str, Any]) -> str:
+    if "$ref" in field:
+        name = field["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in field:
+        return " or ".join(_json_type(option) for option in field["anyOf"])
+    if "const" in field:
+        return f"`{field['const']}`"
+    if "enum" in field:
+        return " ".join(f"`{value}`" for value in field["enum"])
+    if field.get("type") == "array":
+        if "prefixItems" in field:
+            return f"list: {', '.join(map(_json_type, field['prefixItems']))}"
+        return f"list of {_json_type(field.get('items', {}))}"
+    if field.get("type") == "object" and isinstance(field.get("additionalProperties"), dict):
+        return f"object of {_json_type(field['additionalProperties'])}"
+    return str(field.get("type", "any"))
+
+
+# --- Markdown -------------------------------------------------------------------------------------
+
+
+def _doc(thing: Any) -> str:
+    return inspect.cleandoc(thing.__doc__ or "")
+
+
+def _first_line(text: str | None) -> str:
+    return _cell((text or "").strip().partition("\n")[0])
+
+
+def _cell(text: str) -> str:
+    """Text on one line, with nothing that a table or HTML would take as markup."""
+    plain = " ".join(text.split()).replace("|", "\\|")
+    return re.sub(r"<(\w+)>", r"`<\1>`", plain)
+
+
+def _table(head: tuple[str, ...], rows: list[Any]) -> str:
+    lines = [" | ".join(row).replace("``", "") for row in [head, ["---"] * len(head), *rows]]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def _joined(parts: list[str]) -> str:
+    return "\n\n".join(part for part in parts if part) + "\n"
