@@ -24,7 +24,6 @@ from pydantic.fields import FieldInfo
 import greffe
 from greffe import errors, run
 from greffe.cli.main import app
-from greffe.config import Recipe
 from greffe.study.document import StudyDocument
 
 ROOT = Path(__file__).parents[1]
@@ -124,10 +123,10 @@ def reference_pages() -> dict[str, str]:
 def _commands() -> str:
     group: Any = typer.main.get_command(app)
     parts = ["# Commands", str(group.help), "Options before the verb:", _flags(group)]
-    parts += [
+    parts.append(
         "Results are printed to standard output, messages to standard error. "
         "`greffe VERB --help` prints the same texts in the terminal."
-    ]
+    )
     rows = [(f"[`{name}`](#{name})", _first_line(verb.help)) for name, verb in _verbs(group)]
     parts.append(_table(("verb", "what it does"), rows))
     for name, verb in _verbs(group):
@@ -175,7 +174,7 @@ def _metavar(verb: Any, param: Any) -> str:
         return str(param.metavar)
     hint = get_type_hints(inspect.unwrap(verb.callback))[param.name]
     kinds = [kind for kind in (*get_args(hint), hint) if isinstance(kind, type)]
-    kind = next((inner for outer in kinds for inner in (*get_args(outer), outer)), str)
+    kind: Any = next((inner for outer in kinds for inner in (*get_args(outer), outer)), str)
     if issubclass(kind, enum.Enum):
         return "|".join(str(choice.value) for choice in kind)
     names = {int: "INTEGER", float: "NUMBER", Path: "PATH", list: "TEXT"}
@@ -194,15 +193,19 @@ def _default(param: Any) -> str:
 def _recipe() -> str:
     parts = [
         "# Recipe keys",
-        "Every choice of a run is a key of its recipe: a TOML file with sections. A key that is "
-        "left out has the default below. Change one key for one run with `--set section.key=value`"
-        "; see [Write your own recipe](../how-to/write-a-recipe.md).",
+        (
+            "Every choice of a run is a key of its recipe: a TOML file with sections. A key that is "
+            "left out has the default below. Change one key for one run with `--set section.key=value`"
+            "; see [Write your own recipe](../how-to/write-a-recipe.md)."
+        ),
     ]
-    parts += _section("", Recipe)
+    parts += _section("", greffe.Recipe)
     return _joined(parts)
 
 
-def _section(path: str, model: type[BaseModel], inherited: type[BaseModel] | None = None) -> list[str]:
+def _section(
+    path: str, model: type[BaseModel], inherited: type[BaseModel] | None = None
+) -> list[str]:
     """A section's keys as a table, then its subsections."""
     rows, below = [], []
     for name, field in model.model_fields.items():
@@ -233,7 +236,7 @@ def _subsection(key: str, field: FieldInfo, kinds: list[type[BaseModel]]) -> lis
             for key, field in kind.model_fields.items()
             if key != "kind"
         ]
-        parts += [f"### `kind = \"{name}\"`", _doc(kind)]
+        parts += [f'### `kind = "{name}"`', _doc(kind)]
         parts += [_table(("key", "type", "default", "meaning"), rows)] if rows else []
     return parts
 
@@ -307,8 +310,10 @@ def _python() -> str:
     names = sorted(greffe.__all__, key=lambda name: (name[0].isupper(), name))
     parts = [
         "# Python API",
-        "Everything public is a name of `greffe`: `import greffe`, then `greffe.pretrain(…)`. "
-        "Functions first, then classes.",
+        (
+            "Everything public is a name of `greffe`: `import greffe`, then `greffe.pretrain(…)`. "
+            "Functions first, then classes."
+        ),
     ]
     parts += [f"::: {greffe._HOMES[name]}.{name}" for name in names]
     return _joined(parts)
@@ -321,12 +326,16 @@ def _exit_codes() -> str:
     return _joined(
         [
             "# Exit codes and errors",
-            "A foreseen error is a message on standard error and an exit code, never a traceback. "
-            "In Python the same errors are exceptions of `greffe.errors`; "
-            "`greffe.GreffeError` catches them all.",
+            (
+                "A foreseen error is a message on standard error and an exit code, never a traceback. "
+                "In Python the same errors are exceptions of `greffe.errors`; "
+                "`greffe.GreffeError` catches them all."
+            ),
             _table(("exit code", "exception", "meaning"), rows),
-            "A message has up to four parts: what is wrong, what was expected, what was found, and "
-            "what to do next.",
+            (
+                "A message has up to four parts: what is wrong, what was expected, what was found, and "
+                "what to do next."
+            ),
         ]
     )
 
@@ -350,9 +359,11 @@ def _report_json() -> str:
     schema = StudyDocument.model_json_schema()
     parts = [
         "# Schema of report.json",
-        "`greffe compare` writes everything that a study found to `report.json` in the study's "
-        "folder; `greffe compare --json` prints the same. Accuracies and differences are "
-        "fractions, not percentages.",
+        (
+            "`greffe compare` writes everything that a study found to `report.json` in the study's "
+            "folder; `greffe compare --json` prints the same. Accuracies and differences are "
+            "fractions, not percentages."
+        ),
         "## StudyDocument",
         *_object(schema),
     ]

@@ -6,6 +6,8 @@ Names are loaded when they are first used, so that `import greffe` and `greffe -
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from greffe.machine import limit_openmp_spinning
@@ -76,6 +78,18 @@ _HOMES = {
     "report": "greffe.studies",
     "linear": "greffe.joining",
 }
+
+
+class _Package(ModuleType):
+    """A package whose public names win over subpackages of the same name, such as `report`."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _HOMES and isinstance(value, ModuleType):
+            return  # the import system binds greffe.report after it has loaded it
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

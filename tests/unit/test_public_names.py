@@ -1,0 +1,19 @@
+"""The names of the package, whatever was imported before them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+import pytest
+
+import greffe
+
+
+@pytest.mark.parametrize("name", greffe.__all__)
+def test_a_public_name_is_what_it_says(name):
+    importlib.import_module("greffe.report")
+    importlib.import_module("greffe.doctor")
+    for _ in range(2):
+        found = getattr(greffe, name)
+        assert inspect.isclass(found) if name[0].isupper() else inspect.isfunction(found)
