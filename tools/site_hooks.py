@@ -36,6 +36,29 @@ COPIES = {
 }
 """Pages whose source lies elsewhere in the repository."""
 
+RECIPE_INTRO = """\
+Every choice of a run is a key of its recipe: a TOML file with sections. A key that is left out has
+the default below. Change one key for one run with `--set section.key=value`; see
+[Write your own recipe](../how-to/write-a-recipe.md).
+"""
+PYTHON_INTRO = """\
+Everything public is a name of `greffe`: `import greffe`, then `greffe.pretrain(…)`. Functions
+first, then classes.
+"""
+ERRORS_INTRO = """\
+A foreseen error is a message on standard error and an exit code, never a traceback. A message has
+up to four parts: what is wrong, what was expected, what was found, and what to do next. In Python
+the same errors are exceptions of `greffe.errors`; `greffe.GreffeError` catches them all.
+"""
+RUN_INTRO = """\
+Every command that trains something writes a run: one folder. It contains what it needs, so it can
+be moved and copied.
+"""
+REPORT_INTRO = """\
+`greffe compare` writes everything that a study found to `report.json` in the study's folder;
+`greffe compare --json` prints the same. Accuracies and differences are fractions, not percentages.
+"""
+
 
 # --- mkdocs calls these ---------------------------------------------------------------------------
 
@@ -193,11 +216,7 @@ def _default(param: Any) -> str:
 def _recipe() -> str:
     parts = [
         "# Recipe keys",
-        (
-            "Every choice of a run is a key of its recipe: a TOML file with sections. A key that is "
-            "left out has the default below. Change one key for one run with `--set section.key=value`"
-            "; see [Write your own recipe](../how-to/write-a-recipe.md)."
-        ),
+        RECIPE_INTRO,
     ]
     parts += _section("", greffe.Recipe)
     return _joined(parts)
@@ -310,10 +329,7 @@ def _python() -> str:
     names = sorted(greffe.__all__, key=lambda name: (name[0].isupper(), name))
     parts = [
         "# Python API",
-        (
-            "Everything public is a name of `greffe`: `import greffe`, then `greffe.pretrain(…)`. "
-            "Functions first, then classes."
-        ),
+        PYTHON_INTRO,
     ]
     parts += [f"::: {greffe._HOMES[name]}.{name}" for name in names]
     return _joined(parts)
@@ -326,16 +342,8 @@ def _exit_codes() -> str:
     return _joined(
         [
             "# Exit codes and errors",
-            (
-                "A foreseen error is a message on standard error and an exit code, never a traceback. "
-                "In Python the same errors are exceptions of `greffe.errors`; "
-                "`greffe.GreffeError` catches them all."
-            ),
+            ERRORS_INTRO,
             _table(("exit code", "exception", "meaning"), rows),
-            (
-                "A message has up to four parts: what is wrong, what was expected, what was found, and "
-                "what to do next."
-            ),
         ]
     )
 
@@ -347,23 +355,19 @@ def _tree(kind: type[errors.GreffeError]) -> Iterator[type[errors.GreffeError]]:
 
 
 def _run_files() -> str:
-    first, *rest = inspect.cleandoc(run.__doc__ or "").split("\n\n")
+    _, *rest = inspect.cleandoc(run.__doc__ or "").split("\n\n")
     rows = []
     for line in "\n".join(rest).splitlines():
         name, meaning = re.split(r"\s{2,}", line.strip(), maxsplit=1)
         rows.append((f"`{name}`", _cell(meaning)))
-    return _joined(["# Files of a run", first, _table(("file or folder", "content"), rows)])
+    return _joined(["# Files of a run", RUN_INTRO, _table(("file or folder", "content"), rows)])
 
 
 def _report_json() -> str:
     schema = StudyDocument.model_json_schema()
     parts = [
         "# Schema of report.json",
-        (
-            "`greffe compare` writes everything that a study found to `report.json` in the study's "
-            "folder; `greffe compare --json` prints the same. Accuracies and differences are "
-            "fractions, not percentages."
-        ),
+        REPORT_INTRO,
         "## StudyDocument",
         *_object(schema),
     ]
