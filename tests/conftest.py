@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import torch
+from tests.builders import toy_run
 
 import greffe
 from greffe.config.sections import TokenizerSpec
@@ -61,41 +62,9 @@ def tiny_tokenizer(tiny_texts: list[str]) -> Tokenizer:
 @pytest.fixture
 def fresh_run(tmp_path: Path, tiny_tokenizer: Tokenizer) -> Callable[..., RunDirectory]:
     """Writes a finished run with fresh weights: a causal language model, or a classifier."""
-    from greffe.config.recipe import Recipe
-    from greffe.model.heads.classification import ClassificationHead
-    from greffe.model.model import build_model
-    from greffe.model.weights import base_hash, save_tensors
-    from greffe.run import Manifest, RunDirectory, new_lineage
-
-    changes = ["model.width=16", "model.layers=1", "model.heads=2", "model.feed_forward=32"]
-    recipe = Recipe().with_changes([*changes, "model.context=32"]).with_vocab(tiny_tokenizer.size)
 
     def make(name: str, labels: Sequence[str] = ()) -> RunDirectory:
-        heads = {"classification": ClassificationHead(classes=len(labels))} if labels else {}
-        model = build_model(recipe.model, tiny_tokenizer.size, heads, seed=0)
-        run = RunDirectory(tmp_path / name)
-        run.path.mkdir()
-        run.write_recipe(recipe)
-        tiny_tokenizer.save(run.tokenizer_path)
-        run.write_manifest(
-            Manifest(
-                kind="classifier" if labels else "language-model",
-                status="finished",
-                vocab=tiny_tokenizer.size,
-                heads=dict(heads),
-                directions=["bidirectional" if labels else "causal"],
-                labels=list(labels),
-                direction="bidirectional" if labels else None,
-                lineage=new_lineage(
-                    threads=1,
-                    initial_base=base_hash(model),
-                    tokenizer=tiny_tokenizer.fingerprint,
-                    data={},
-                ),
-                weights=save_tensors(run.weights_path, model.state_dict()),
-            )
-        )
-        return run
+        return toy_run(tmp_path / name, tiny_tokenizer, labels)
 
     return make
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from greffe.config.options import Reading
+from greffe.config.options import STUDY_SEEDS, Reading, Tables, Training
 from greffe.config.recipe import Recipe
 from greffe.doctor.examine import examine
 from greffe.doctor.finding import Finding, PartName
@@ -19,9 +19,11 @@ from greffe.report.build import HTML_FILE, write_runs_report, write_study_report
 from greffe.report.number_format import Language
 from greffe.report.verdict import Verdict, verdict
 from greffe.run import RUN_FILE, RunDirectory, open_base, open_run
-from greffe.study import runner as compare_stage
+from greffe.study import runner
+from greffe.study.arms import AskedArms
 from greffe.study.document import StudyDocument
 from greffe.study.folder import STUDY_FILE, StudyDirectory
+from greffe.study.request import StudyRequest
 from greffe.study.run_documents import run_document
 from greffe.training.checkpoint import load_classification_tokenizer
 
@@ -63,7 +65,7 @@ def compare(
     feature_runs: Sequence[str | Path | RunDirectory] = (),
     aux_data: Sequence[Examples] = (),
     frozen: bool = False,
-    seeds: int | Sequence[int] = compare_stage.SEEDS,
+    seeds: int | Sequence[int] = STUDY_SEEDS,
     labels: Sequence[int] = (),
     recipe: str | Path | Recipe | None = None,
     budget: str | None = None,
@@ -80,26 +82,22 @@ def compare(
     `also`, labelled texts of others, one more learns from them beside the training texts.
     The same call goes on where an interrupted one stopped, and reuses what is already done.
     """
-    study = compare_stage.compare(
-        open_base(base),
-        data,
-        out,
-        valid=valid,
-        test=test,
-        arms={name: open_base(run) for name, run in (arms or {}).items()},
-        feature_runs=[open_run(feature_run) for feature_run in feature_runs],
-        aux_data=aux_data,
-        frozen=frozen,
+    request = StudyRequest(
+        arms=AskedArms(
+            base=open_base(base),
+            others={name: open_base(run) for name, run in (arms or {}).items()},
+            frozen=frozen,
+            feature_runs=[open_run(feature_run) for feature_run in feature_runs],
+        ),
+        tables=Tables(data=data, valid=valid, test=test, aux_data=aux_data),
+        corpus=corpus,
+        reading=options or Reading(),
         seeds=seeds,
         labels=labels,
-        recipe=recipe,
-        budget=budget,
-        changes=changes,
-        corpus=corpus,
-        options=options,
+        training=Training(recipe=recipe, budget=budget, changes=changes),
         keep_runs=keep_runs,
-        overwrite=overwrite,
     )
+    study = runner.compare(request, out, overwrite=overwrite)
     write_study_report(study.document(), study.path, language=language)
     return Study.open(study.path)
 

@@ -16,8 +16,8 @@ from greffe.api import Run
 from greffe.progress import quiet
 from greffe.samples.toy import toy_documents, toy_reviews
 from greffe.studies import Study
-from greffe.study.cells import Trainer
-from greffe.study.plan import Cell
+from greffe.study import cells
+from greffe.study.arms import Cell
 
 ONE_THREAD = ["train.threads=1"]
 
@@ -119,14 +119,14 @@ def cells_computed_by() -> Callable[[Callable[[], Study]], tuple[Study, list[str
 
     def watched(make: Callable[[], Study]) -> tuple[Study, list[str]]:
         names: list[str] = []
-        compute = Trainer.compute
+        compute = cells.compute_cell
 
-        def counted(self: Trainer, cell: Cell, *args: Any, **more: Any) -> Any:
+        def counted(cell: Cell, *args: Any, **more: Any) -> Any:
             names.append(cell.name)
-            return compute(self, cell, *args, **more)
+            return compute(cell, *args, **more)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Trainer, "compute", counted)
+            patch.setattr(cells, "compute_cell", counted)
             return make(), names
 
     return watched

@@ -14,15 +14,17 @@ import time
 import pytest
 
 import greffe
-from greffe.config.options import Reading
+from greffe.config.options import Reading, Training
 from greffe.config.recipe_files import load_recipe
 from greffe.data.tables import read_examples
 from greffe.errors import MismatchError
 from greffe.progress import quiet
 from greffe.samples.toy import toy_reviews
 from greffe.study import cells
+from greffe.study.arms import Cell
+from greffe.study.arms.scratch_arm import ScratchArm
+from greffe.study.cell_inputs import CellInputs, cell_recipe
 from greffe.study.parts import part_data
-from greffe.study.plan import ArmPlan
 
 ONE_THREAD = ["train.threads=1"]
 SMALL = ("--seeds", "2", "--budget", "1epochs", "--set", "train.threads=1")
@@ -77,7 +79,7 @@ def test_every_arm_has_its_figures(study):
     assert arms["majority"].accuracy.mean == pytest.approx(0.5, abs=0.1)
 
 
-def test_the_blended_arm_needs_no_training(study):
+def test_the_ensemble_needs_no_training(study):
     found = study.found
     ensembled, pretrained, plain = (
         next(arm for arm in found.arms if arm.name == name)
@@ -93,7 +95,7 @@ def test_the_blended_arm_needs_no_training(study):
     for one in found.disagreements:
         assert [reading.words for reading in one.readings if reading.arm == "ensemble"] == [[]]
     assert not any(name.startswith("ensemble") for name in study.manifest().cells)
-    assert not list((study.path / "cells").glob("blended*"))
+    assert not list((study.path / "cells").glob("ensemble*"))
 
 
 def test_the_same_base_under_another_name_gives_the_same(study):
@@ -140,7 +142,7 @@ def test_the_same_call_computes_nothing_again(study, world, test_part, monkeypat
         raise AssertionError("computed again")
 
     before = found_by(json.loads((study.path / "report.json").read_text("utf-8")))
-    monkeypatch.setattr(cells.Trainer, "compute", refuse)
+    monkeypatch.setattr(cells, "compute_cell", refuse)
     with quiet():
         again = greffe.compare(
             world.base,
@@ -176,13 +178,13 @@ def compared(world, test_part, tmp_path, *, seeds, budget):
 
 def test_other_choices_compute_only_what_they_change(world, test_part, tmp_path, monkeypatch):
     computed = []
-    compute = cells.Trainer.compute
+    compute = cells.compute_cell
 
-    def counted(self, cell, *args, **more):
+    def counted(cell, *args, **more):
         computed.append(cell.name)
-        return compute(self, cell, *args, **more)
+        return compute(cell, *args, **more)
 
-    monkeypatch.setattr(cells.Trainer, "compute", counted)
+    monkeypatch.setattr(cells, "compute_cell", counted)
 
     compared(world, test_part, tmp_path, seeds=1, budget="1epochs")
     assert len(computed) == 5
@@ -221,21 +223,22 @@ def test_a_scratch_arm_that_reads_another_way_is_another_cell(world, test_part, 
         )
     examples = list(read_examples(test_part, Reading()))
     parts = part_data(examples, None, None, seed=0)
-    choices = cells.Choices(None, None, ())
+    inputs = CellInputs(parts, Training())
     keys = set()
     for run in (greffe.load(world.base), causal):
-        arm = ArmPlan("scratch", "scratch", run)
-        trainer = cells.Trainer(parts, choices, {run.path: "hash"})
-        keys.add(trainer.key(cells.Cell(arm, parts.labelled, 1, is_full=True)))
+        arm = ScratchArm("scratch", run)
+        keys.add(cells.cell_key(Cell(arm, parts.labelled, 1, is_full=True), inputs))
     assert len(keys) == 2
 
 
 def test_a_cell_is_one_fine_tuning_unless_more_are_asked_for(world):
-    arm = ArmPlan("pretrained", "pretrained", greffe.load(world.base))
+    base = greffe.load(world.base)
     averaged = load_recipe("small")
     assert averaged.finetune.soup > 1
-    assert cells.Choices(averaged, None, ()).of(arm, 1).train.soup == 1
-    assert cells.Choices(averaged, None, ("train.soup=2",)).of(arm, 1).train.soup == 2
+    plain = Training(recipe=averaged)
+    assert cell_recipe(base, plain, 1).train.soup == 1
+    asked = Training(recipe=averaged, changes=["train.soup=2"])
+    assert cell_recipe(base, asked, 1).train.soup == 2
 
 
 def test_the_command_prints_tables_and_the_verdict(command, world, test_part, tmp_path):
@@ -248,7 +251,7 @@ def test_the_command_prints_tables_and_the_verdict(command, world, test_part, tm
     assert "pretrained - scratch" in done.out and "ensemble - tfidf" in done.out
     assert "2 seeds, 7 trainings" in done.err
     assert str(out / "report.html") in done.out
-    assert "no test can reach 5 %" in done.err
+    assert "no difference can be significant" in done.err
     rebuilt = command("report", out, "--language", "fr", "--out", tmp_path / "fr")
     assert rebuilt.code == 0, rebuilt.err
     assert 'lang="fr"' in (tmp_path / "fr" / "report.html").read_text("utf-8")

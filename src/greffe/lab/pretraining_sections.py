@@ -13,8 +13,14 @@ from greffe.report.charts import IntervalRow, Point, Series, interval_chart, lin
 from greffe.report.report_table import Table, cell, number_column, text_column
 from greffe.report.table_cells import count_cell, interval_cell, percent_cell, values_cell
 from greffe.report.verdict import arm_name, verdict
+from greffe.study.arms.majority_arm import MajorityArm
+from greffe.study.arms.pretrained_arm import PretrainedArm
+from greffe.study.arms.scratch_arm import ScratchArm
+from greffe.study.arms.tfidf_arm import TfidfArm
 from greffe.study.document import Arm, Comparison, StudyDocument
-from greffe.study.plan import MAJORITY, PRETRAINED, SCRATCH, TFIDF
+
+PRETRAINED, SCRATCH = PretrainedArm.kind, ScratchArm.kind
+MAJORITY, TFIDF = MajorityArm.kind, TfidfArm.kind
 
 
 def pretraining_section(document: LabDocument, catalog: Catalog) -> Section:

@@ -34,8 +34,8 @@ from greffe.progress import Progress, notice
 from greffe.report.number_format import Language
 from greffe.storage import disk_error, read_json, write_json
 from greffe.studies import Study, compare
+from greffe.study.arms.pretrained_arm import PretrainedArm
 from greffe.study.document import Matrix
-from greffe.study.plan import PRETRAINED
 from greffe.training.compute import set_up_compute
 
 LAB_FILE = "lab.json"
@@ -81,7 +81,7 @@ def lab(
     study = _study(folder, inputs, causal, masked, seeds or inputs.seeds, language, overwrite)
     notice("questions 2 and 3: heads and parameters")
     found = study.found
-    classifier = next(arm.kept_run for arm in found.arms if arm.name == PRETRAINED)
+    classifier = next(arm.kept_run for arm in found.arms if arm.name == PretrainedArm.kind)
     assert classifier is not None
     document = LabDocument(
         data=inputs.data.model_copy(update={"documents": documents}),
@@ -89,7 +89,7 @@ def lab(
         heads=examine_heads(own, causal, Run.open(study.path / classifier)),
         counting=count_parameters(own),
         study=found,
-        causal_arm=PRETRAINED,
+        causal_arm=PretrainedArm.kind,
         masked_arm=MASKED_ARM,
     )
     write_json(folder / LAB_FILE, document.model_dump(mode="json"))

@@ -15,16 +15,14 @@ from greffe.report.model_sections import parameters_section, pictures_section, s
 from greffe.report.page import Page
 from greffe.report.report_table import Column, Raw, Table, cell, number_column, text_column
 from greffe.report.table_cells import SHOWN_HASH
+from greffe.study.arms import ARMS
 from greffe.study.document import Matrix
 from greffe.study.run_document import MetricPoint, RunDocument
 
 SHARES = ("accuracy", "macro_f1")
 """Measures drawn in percent; others are plain numbers."""
 # Charts give these a style of their own, so that a run keeps it through all charts.
-KINDS = (
-    *("pretrained", "scratch", "frozen", "tfidf", "stacked", "majority"),
-    *("stacked+runs", "ensemble", "tfidf+aux"),
-)
+KINDS = tuple(ARMS)
 UNDRAWN = ("rows", "seconds", "epoch")
 
 

@@ -38,6 +38,7 @@ from greffe.report.result_tables import (
     ways_table,
 )
 from greffe.report.verdict import arm_name
+from greffe.study.arms import ARMS
 from greffe.study.document import Arm, StudyDocument
 
 
@@ -173,7 +174,7 @@ def labels_section(document: StudyDocument, catalog: Catalog) -> Section | None:
 
 def confusion_section(document: StudyDocument, catalog: Catalog) -> Section | None:
     """A matrix for each arm that has one to say; the majority's is known before."""
-    arms = [arm for arm in document.arms if arm.confusion and arm.kind != "majority"]
+    arms = [arm for arm in document.arms if arm.confusion and not ARMS[arm.kind].is_constant]
     if not arms:
         return None
     figures = [_confusion(document, arm, number, catalog) for number, arm in enumerate(arms, 1)]

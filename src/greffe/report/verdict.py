@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from greffe.report.catalog import Catalog, load_catalog
 from greffe.report.number_format import Language
+from greffe.study.arms import ARMS
 from greffe.study.document import Arm, Comparison, Saving, StudyDocument
 
 LEVEL = 0.05
-BASELINES = ("tfidf", "majority")
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class Verdict:
 
 def arm_name(catalog: Catalog, arm: Arm) -> str:
     """An arm's own name, or the usual one of its kind."""
-    return catalog(f"arms.{arm.kind}") if arm.name == arm.kind else arm.name
+    return catalog(ARMS[arm.kind].name_id()) if arm.name == arm.kind else arm.name
 
 
 def arm_title(catalog: Catalog, arm: Arm) -> str:
     """An arm's name, said at length."""
-    return catalog(f"arm_titles.{arm.kind}") if arm.name == arm.kind else arm.name
+    return catalog(ARMS[arm.kind].title_id()) if arm.name == arm.kind else arm.name
 
 
 def verdict(document: StudyDocument, language: Language = "en") -> Verdict:
@@ -91,10 +91,10 @@ def _baselines(
     catalog: Catalog, document: StudyDocument, pretrained: Arm
 ) -> tuple[list[str], list[str]]:
     """Sentences about baselines that are ahead, the best first, and about those that are not."""
-    baselines = [arm for arm in document.arms if arm.kind in BASELINES]
+    baselines = [arm for arm in document.arms if ARMS[arm.kind].is_baseline]
     ranked = sorted(baselines, key=lambda arm: -arm.accuracy.mean)
     ahead = [arm for arm in ranked if arm.accuracy.mean > pretrained.accuracy.mean]
-    behind = [arm for arm in ranked if arm not in ahead and arm.kind != "majority"]
+    behind = [arm for arm in ranked if arm not in ahead and not ARMS[arm.kind].is_constant]
     return (
         [_against(catalog, document, arm, pretrained, "ahead") for arm in ahead],
         [_against(catalog, document, arm, pretrained, "behind") for arm in behind],
@@ -136,7 +136,7 @@ def _compared(
 def _advice(catalog: Catalog, document: StudyDocument, pretrained: Arm) -> list[str]:
     """What to use, where that is not the study's pretrained arm."""
     best = max(document.arms, key=lambda arm: arm.accuracy.mean)
-    if best is pretrained or best.kind == "majority":
+    if best is pretrained or ARMS[best.kind].is_constant:
         return []
     sentences = [_best(catalog, document)]
     rivals = (arm for arm in document.arms if arm is not best)

@@ -1,7 +1,7 @@
-"""From the cells of a study to its figures: arms, comparisons, label curves. Knows no model.
+"""From the results of a study to its figures: arms, comparisons, label curves.
 
-Figures are about the test texts that stand in no other part; where there are others, accuracy on
-all of them stands beside.
+Figures are about the test texts that occur in no other part; where some do, accuracy on all test
+texts is given as well.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from greffe.evaluation.intervals import Estimate, crossed_estimate, seeds_estima
 from greffe.evaluation.label_curves import equivalent_labels, extrapolate
 from greffe.evaluation.metrics import Evaluation, evaluate_probabilities, label_indices
 from greffe.evaluation.paired import SIGNIFICANCE, compare_correct, holm, mcnemar
+from greffe.study.arms import Cell, PlannedArm
 from greffe.study.document import (
     Arm,
     CalibrationBin,
@@ -30,15 +31,7 @@ from greffe.study.document import (
 )
 from greffe.study.folder import CellResult
 from greffe.study.parts import Parts
-from greffe.study.plan import (
-    PRETRAINED,
-    READ_CLOSELY,
-    SCRATCH,
-    TFIDF,
-    ArmPlan,
-    Cell,
-    planned_comparisons,
-)
+from greffe.study.plan import detailed_arms, planned_comparisons
 
 FRACTIONS = (0.0, 1.0)
 MORE_LABELS = 200
@@ -60,9 +53,9 @@ class Table:
 
 
 class Analysis:
-    """The results of a study beside its test texts."""
+    """The results of a study and its test texts."""
 
-    def __init__(self, parts: Parts, arms: Sequence[ArmPlan], results: Results) -> None:
+    def __init__(self, parts: Parts, arms: Sequence[PlannedArm], results: Results) -> None:
         self.parts = parts
         self.arms = list(arms)
         self.results = results
@@ -70,16 +63,16 @@ class Analysis:
         self.is_clean = ~np.array(parts.is_repeated, dtype=bool)
         if not self.is_clean.any():
             raise DataError(
-                "Every test text stands in training or validation too: nothing can be measured.",
-                expected="test texts of their own",
-                found=f"{len(parts.test)} repeated ones",
+                "Every test text also occurs in training or validation: nothing can be measured.",
+                expected="test texts that occur in no other part",
+                found=f"{len(parts.test)} texts, all of them repeated",
                 hint="without --test, greffe compare splits off a part that shares no text",
             )
 
     # --- tables ---
 
     def table(self, arm: str, labels: int) -> Table:
-        """All seeds of an arm with this many labels."""
+        """Return all seeds of an arm with this many labels."""
         cells = [cell for cell in self.results if (cell.arm.name, cell.labels) == (arm, labels)]
         results = [self.results[cell] for cell in cells]
         probabilities = np.array([result.probabilities for result in results])  # [S, N, classes]
@@ -97,18 +90,24 @@ class Analysis:
 
     @cached_property
     def label_counts(self) -> list[int]:
-        """Numbers of labels that were tried, from few to many."""
+        """Numbers of labels that were tried, in ascending order."""
         return sorted({cell.labels for cell in self.results})
 
     def predicted(self, arm: str) -> list[str]:
-        """What an arm says of each test text, by the mean of its seeds."""
-        probabilities = np.mean([result.probabilities for result in self.full[arm].results], axis=0)
-        return [self.parts.labels[place] for place in probabilities.argmax(axis=-1)]
+        """Return the label that an arm gives each test text, by the mean of its seeds."""
+        return [self.parts.labels[index] for index in self.mean_probabilities(arm).argmax(axis=-1)]
+
+    def mean_probabilities(self, arm: str) -> np.ndarray:
+        """Return an arm's probabilities [texts, classes], averaged over its seeds."""
+        mean: np.ndarray = np.mean(
+            [result.probabilities for result in self.full[arm].results], axis=0
+        )
+        return mean
 
     # --- arms ---
 
-    def arm(self, plan: ArmPlan, kept_run: str | None) -> Arm:
-        """All figures of one arm with every label."""
+    def arm(self, plan: PlannedArm, kept_run: str | None) -> Arm:
+        """Return all figures of an arm with every label."""
         table = self.full[plan.name]
         scored = [self._evaluation(result) for result in table.results]
         has_repeated = not self.is_clean.all()
@@ -146,22 +145,24 @@ class Analysis:
         )
         right = table.right[:, self.is_clean].reshape(-1)
         sure = probabilities.max(axis=1)
-        place = np.clip(np.ceil(sure * CALIBRATION_BINS).astype(int) - 1, 0, CALIBRATION_BINS - 1)
+        index = np.clip(np.ceil(sure * CALIBRATION_BINS).astype(int) - 1, 0, CALIBRATION_BINS - 1)
         return [
             CalibrationBin(
-                confidence=float(sure[place == number].mean()),
-                accuracy=float(right[place == number].mean()),
-                count=int((place == number).sum()),
+                confidence=float(sure[index == number].mean()),
+                accuracy=float(right[index == number].mean()),
+                count=int((index == number).sum()),
             )
             for number in range(CALIBRATION_BINS)
-            if (place == number).any()
+            if (index == number).any()
         ]
 
     # --- comparisons ---
 
     def comparisons(self) -> list[Comparison]:
-        """Every planned pair. The first is the one question asked beforehand; the others are
-        corrected for how many they are."""
+        """Return every planned comparison.
+
+        The first is the question asked beforehand; the others are corrected for their number.
+        """
         pairs = planned_comparisons(self.arms)
         tables = [
             tuple(self.full[name].right[:, self.is_clean].astype(float) for name in pair)
@@ -196,7 +197,7 @@ class Analysis:
     # --- labels ---
 
     def label_curves(self) -> LabelCurves | None:
-        """Accuracy against labels for every arm; None if only one number was tried."""
+        """Return accuracy against labels for every arm; None if only one number was tried."""
         counts = self.label_counts
         if len(counts) < 2:
             return None
@@ -215,7 +216,7 @@ class Analysis:
             points=points,
             savings=[
                 self._saving(name, against, count, curves)
-                for name, against in ((PRETRAINED, SCRATCH), (PRETRAINED, TFIDF))
+                for name, against in self._questions()
                 for count in counts
             ],
             extrapolations=[
@@ -227,11 +228,15 @@ class Analysis:
                     low=gain.low,
                     high=gain.high,
                 )
-                for name in READ_CLOSELY
-                if name in curves
-                and (gain := extrapolate(_same_rows(curves[name]), MORE_LABELS)) is not None
+                for name in detailed_arms(self.arms)
+                if (gain := extrapolate(_same_rows(curves[name]), MORE_LABELS)) is not None
             ],
         )
+
+    def _questions(self) -> list[tuple[str, str]]:
+        """Return the comparisons of the arm that the study is about."""
+        pairs = planned_comparisons(self.arms)
+        return [pair for pair in pairs if pair[0] == pairs[0][0]]
 
     def _saving(
         self, arm: str, against: str, labels: int, curves: Mapping[str, Mapping[int, np.ndarray]]
@@ -250,7 +255,7 @@ class Analysis:
 
 
 def _same_rows(curve: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
-    """A deterministic arm has one row with all labels and one a seed with fewer: repeat it."""
+    """Repeat the single row that a deterministic arm has with all labels, once for each seed."""
     seeds = max(len(right) for right in curve.values())
     return {
         count: np.repeat(right, seeds, axis=0) if len(right) == 1 else right
@@ -259,7 +264,7 @@ def _same_rows(curve: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
 
 
 def _epochs(results: Sequence[CellResult]) -> list[EpochPoint]:
-    """Validation accuracy after each epoch that every seed reached."""
+    """Return validation accuracy after each epoch that every seed reached."""
     shortest = min(len(result.evaluations) for result in results)
     points = []
     for number in range(shortest):
@@ -277,10 +282,10 @@ def _epochs(results: Sequence[CellResult]) -> list[EpochPoint]:
     return points
 
 
-def _cost(plan: ArmPlan, results: Sequence[CellResult]) -> Cost:
+def _cost(plan: PlannedArm, results: Sequence[CellResult]) -> Cost:
     peaks = [result.memory_bytes for result in results if result.memory_bytes is not None]
     before = None
-    if plan.run is not None and plan.kind != "scratch":
+    if plan.run is not None and plan.uses_weights:
         before = plan.run.manifest().result
     return Cost(
         seconds=float(np.mean([result.seconds for result in results])),

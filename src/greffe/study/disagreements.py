@@ -9,56 +9,59 @@ import numpy as np
 from greffe.inference.attribution import word_weights
 from greffe.run import RunDirectory
 from greffe.study.analysis import Analysis
-from greffe.study.cells import is_begun
+from greffe.study.arms import Cell
+from greffe.study.cells import has_run
 from greffe.study.document import Disagreement, Marked, Reading
 from greffe.study.folder import StudyDirectory
-from greffe.study.plan import PRETRAINED, READ_CLOSELY, SCRATCH, Cell
+from greffe.study.plan import detailed_arms, planned_comparisons
 from greffe.training.checkpoint import load_model, load_tokenizer
 
 EACH_WAY = 4
 LONGEST = 1200
-"""Characters: a report is no place for a whole chapter."""
+"""Characters; longer texts are not shown."""
 
 
 def find_disagreements(
     analysis: Analysis, study: StudyDirectory, kept: Mapping[str, Cell | None]
 ) -> list[Disagreement]:
-    """Texts that pretraining turned to the better, then to the worse; the clearest cases first."""
-    probabilities = {
-        arm: np.mean([result.probabilities for result in analysis.full[arm].results], axis=0)
-        for arm in READ_CLOSELY
-        if arm in analysis.full
-    }
-    places = np.arange(len(analysis.targets))
-    gain = (probabilities[PRETRAINED] - probabilities[SCRATCH])[places, analysis.targets]
-    short = [len(example.text) <= LONGEST for example in analysis.parts.test]
-    usable = places[analysis.is_clean & np.array(short)]
-    order = usable[np.argsort(-gain[usable], kind="stable")]
-    better = [place for place in order[:EACH_WAY] if gain[place] > 0]
-    worse = [place for place in order[::-1][:EACH_WAY] if gain[place] < 0]
+    """Return the texts that pretraining helped most, then those that it hurt most."""
+    question = planned_comparisons(analysis.arms)[0]
+    probabilities = {arm: analysis.mean_probabilities(arm) for arm in detailed_arms(analysis.arms)}
     readers = {
         arm: _Reader(RunDirectory(study.run_path(cell.name)))
         for arm, cell in kept.items()
-        if arm in (PRETRAINED, SCRATCH) and cell and is_begun(study.run_path(cell.name))
+        if arm in question and cell and has_run(study.run_path(cell.name))
     }
     labels = analysis.parts.labels
     found = []
-    for place in (*better, *worse):
-        example = analysis.parts.test[place]
+    for index in _most_different(analysis, *(probabilities[arm] for arm in question)):
+        example = analysis.parts.test[index]
         readings = []
-        for arm, share in probabilities.items():
-            predicted = int(share[place].argmax())
+        for arm, values in probabilities.items():
+            predicted = int(values[index].argmax())
             reader = readers.get(arm)
             readings.append(
                 Reading(
                     arm=arm,
                     label=labels[predicted],
-                    probability=float(share[place, predicted]),
+                    probability=float(values[index, predicted]),
                     words=reader.marked(example.text, labels[predicted]) if reader else [],
                 )
             )
         found.append(Disagreement(text=example.text, targets=example.label, readings=readings))
     return found
+
+
+def _most_different(analysis: Analysis, first: np.ndarray, second: np.ndarray) -> list[int]:
+    """Return the texts whose true class gained most from `second` to `first`, then lost most."""
+    indices = np.arange(len(analysis.targets))
+    gain = (first - second)[indices, analysis.targets]
+    short = [len(example.text) <= LONGEST for example in analysis.parts.test]
+    usable = indices[analysis.is_clean & np.array(short)]
+    order = usable[np.argsort(-gain[usable], kind="stable")]
+    better = [index for index in order[:EACH_WAY] if gain[index] > 0]
+    worse = [index for index in order[::-1][:EACH_WAY] if gain[index] < 0]
+    return [*better, *worse]
 
 
 class _Reader:
@@ -72,7 +75,7 @@ class _Reader:
         )
 
     def marked(self, text: str, label: str) -> list[Marked]:
-        """The words of a text with what they said for a label."""
+        """Return the words of a text with their weights for a label."""
         weights = word_weights(
             self.model,
             self.tokenizer,

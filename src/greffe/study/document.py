@@ -8,25 +8,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from greffe.config.spec import Spec
 from greffe.doctor.finding import Finding, PartName
 from greffe.evaluation.intervals import Estimate
 from greffe.evaluation.paired import McNemar
-
-ArmKind = Literal[
-    "pretrained",
-    "scratch",
-    "frozen",
-    "majority",
-    "tfidf",
-    "stacked",
-    "ensemble",
-    "stacked+runs",
-    "tfidf+aux",
-]
-
 
 # --- figures ------------------------------------------------------------------------------------
 
@@ -86,7 +73,8 @@ class Arm(Spec):
     """One way to a classifier, with all its figures at the largest number of labels."""
 
     name: str
-    kind: ArmKind
+    kind: str
+    """One of the kinds that `greffe.study.arms` registers."""
     run: str | None
     """The run whose base it starts from, or whose shape it takes."""
     feature_runs: list[str] = Field(default_factory=list)
@@ -109,6 +97,15 @@ class Arm(Spec):
     """Hash of the base before the first step; a scratch arm has one a seed: the first is shown."""
     kept_run: str | None = None
     """Where the run of its best seed (by validation) is kept, relative to the study."""
+
+    @field_validator("kind")
+    @classmethod
+    def _is_registered(cls, kind: str) -> str:
+        from greffe.study.arms import ARMS
+
+        if kind not in ARMS:
+            raise ValueError(f"{kind!r} is not one of {', '.join(ARMS)}")
+        return kind
 
 
 # --- labels -------------------------------------------------------------------------------------

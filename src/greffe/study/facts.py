@@ -1,22 +1,25 @@
-"""What a study's document says of its data and of how to repeat it. Knows no results."""
+"""The parts of a study's document about its data and about how to repeat it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from greffe import machine
+from greffe.config.options import Tables
 from greffe.config.recipe import Recipe
 from greffe.data.tables import Example
 from greffe.doctor.finding import PartName
 from greffe.pipelines.labelled import Examples, data_hash
 from greffe.run import RunDirectory, library_versions, this_command, this_moment
+from greffe.study.cell_inputs import CellInputs
 from greffe.study.document import DataSummary, Part, Repeat
 from greffe.study.parts import Parts, by_label
 
 
-def data_summary(parts: Parts, sources: Mapping[str, Examples | None]) -> DataSummary:
-    """The three parts and where they came from."""
+def data_summary(parts: Parts, tables: Tables) -> DataSummary:
+    """Return the three parts and where they came from."""
+    sources = {"train": tables.data, "valid": tables.valid, "test": tables.test}
     named: dict[PartName, list[Example]] = {
         "train": parts.train,
         "valid": parts.valid,
@@ -44,14 +47,10 @@ def _source(source: Examples | None) -> str:
 
 
 def repeat_facts(
-    recipe: Recipe,
-    seeds: list[int],
-    parts: Parts,
-    bases: Mapping[Path, str],
-    feature_runs: Mapping[Path, str],
-    aux_data: Mapping[str, str],
+    recipe: Recipe, seeds: list[int], inputs: CellInputs, runs: Iterable[RunDirectory]
 ) -> Repeat:
-    """Command, machine, recipe, and hashes of all that was read."""
+    """Return the command, machine and recipe, and hashes of all that was read."""
+    parts, feature_runs = inputs.parts, inputs.feature_runs.hashes
     return Repeat(
         command=this_command(),
         created=this_moment(),
@@ -60,14 +59,14 @@ def repeat_facts(
         seeds=seeds,
         recipe=recipe.to_toml(),
         hashes={
-            **{RunDirectory(path).name: digest for path, digest in bases.items()},
+            **{run.name: inputs.weights_hash(run) for run in runs},
             **{
-                f"teacher {RunDirectory(path).name}": digest
+                f"feature run {RunDirectory(path).name}": digest
                 for path, digest in feature_runs.items()
             },
-            **aux_data,
+            **inputs.auxiliary.hashes,
             "train": data_hash(parts.train),
             "valid": data_hash(parts.valid),
-            "test": data_hash(parts.test),
+            "test": inputs.test_hash,
         },
     )

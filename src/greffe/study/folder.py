@@ -13,16 +13,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
+import numpy as np
 from pydantic import Field, ValidationError
 
 from greffe.config.spec import Spec
 from greffe.errors import CorruptError, RunError
 from greffe.storage import read_json, write_json
 from greffe.study.document import StudyDocument
+from greffe.study.layer_changes import PartMove
 
 STUDY_FILE = "study.json"
 DOCUMENT_FILE = "report.json"
 CELLS, RUNS = "cells", "runs"
+DIGITS = 7  # of a probability: more would only fill the disk
 
 
 class EpochEvaluation(Spec):
@@ -31,14 +34,6 @@ class EpochEvaluation(Spec):
     epoch: float
     accuracy: float
     log_loss: float
-
-
-class Move(Spec):
-    """How far a part of the base moved."""
-
-    part: str
-    tensors: int
-    moved: float
 
 
 class CellResult(Spec):
@@ -55,7 +50,12 @@ class CellResult(Spec):
     parameters: int = 0
     initial_base: str | None = None
     initial_head: str | None = None
-    moves: list[Move] = Field(default_factory=list)
+    moves: list[PartMove] = Field(default_factory=list)
+
+
+def rounded(probabilities: np.ndarray) -> list[list[float]]:
+    """Return probabilities [texts, classes] as they are kept in a cell's file."""
+    return [[round(float(value), DIGITS) for value in row] for row in probabilities]
 
 
 class CellFile(Spec):

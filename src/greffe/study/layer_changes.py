@@ -1,4 +1,4 @@
-"""How far each part of a base moved between two states of its weights. Knows tensors by name."""
+"""How far each part of a base moved between two states of its weights."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
+from greffe.config.spec import Spec
 from greffe.errors import MismatchError
 from greffe.model.weights import BASE
 
-# From the bottom up, as the base names its parts and as a reader calls them.
+# From the bottom up: the base's names of its parts, and their names in a report.
 _PARTS = {
     "embedding": "embedding",
     "position": "positions",
@@ -20,10 +21,16 @@ _PARTS = {
 _ORDER = list(_PARTS)
 
 
-def layer_moves(
-    before: Mapping[str, Tensor], after: Mapping[str, Tensor]
-) -> dict[str, tuple[int, float]]:
-    """Part of the base → its tensors and |after - before| / |before|, from the embedding up.
+class PartMove(Spec):
+    """How far a part of the base moved: |after - before| / |before|."""
+
+    part: str
+    tensors: int
+    moved: float
+
+
+def layer_moves(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> list[PartMove]:
+    """Return how far each part of the base moved, from the embedding up.
 
     One Frobenius norm is taken over all tensors of a part; heads are left out.
     """
@@ -32,21 +39,25 @@ def layer_moves(
     _check_same(old, new)
     parts: dict[tuple[int, int], list[str]] = {}
     for name in old:
-        parts.setdefault(_place(name), []).append(name)
-    return {
-        _title(place): (len(names), _move([(old[name], new[name]) for name in names]))
-        for place, names in sorted(parts.items())
-    }
+        parts.setdefault(_index(name), []).append(name)
+    return [
+        PartMove(
+            part=_title(index),
+            tensors=len(names),
+            moved=_move([(old[name], new[name]) for name in names]),
+        )
+        for index, names in sorted(parts.items())
+    ]
 
 
-def _place(name: str) -> tuple[int, int]:
-    """Where a tensor's part stands: the kind of part, and the number of a block."""
+def _index(name: str) -> tuple[int, int]:
+    """Return the position of a tensor's part: the kind of part, and the number of a block."""
     part, *rest = name.removeprefix(BASE).split(".")
     return _ORDER.index(part), int(rest[0]) if part == "blocks" else 0
 
 
-def _title(place: tuple[int, int]) -> str:
-    kind, number = place
+def _title(index: tuple[int, int]) -> str:
+    kind, number = index
     title = _PARTS[_ORDER[kind]]
     return f"{title} {number + 1}" if title == "block" else title
 

@@ -13,8 +13,8 @@ from greffe.inference.pictures import pictures
 from greffe.model.heads.classification import ClassificationHead
 from greffe.model.parameters import account
 from greffe.run import RunDirectory
+from greffe.study.arms import PlannedArm
 from greffe.study.document import Matrix, ParameterRow, Sample
-from greffe.study.plan import ArmPlan
 from greffe.training.checkpoint import load_model, load_tokenizer
 
 GREETING = "Bonjour les"
@@ -33,12 +33,12 @@ def parameter_rows(run: RunDirectory, classes: int | None = None) -> list[Parame
     return [ParameterRow(**asdict(row), is_total=row.block in totals) for row in counted.rows]
 
 
-def parameter_tables(arms: Sequence[ArmPlan], classes: int) -> dict[str, list[ParameterRow]]:
+def parameter_tables(arms: Sequence[PlannedArm], classes: int) -> dict[str, list[ParameterRow]]:
     """One table for each base, by the name of its arm."""
     return {
         arm.name: parameter_rows(arm.run, classes)
         for arm in arms
-        if arm.kind == "pretrained" and arm.run is not None
+        if arm.presents_base and arm.run is not None
     }
 
 
@@ -63,12 +63,12 @@ def samples_of(name: str, run: RunDirectory, texts: Sequence[str], seed: int = 0
     ]
 
 
-def samples_of_arms(arms: Sequence[ArmPlan], examples: Sequence[Example]) -> list[Sample]:
+def samples_of_arms(arms: Sequence[PlannedArm], examples: Sequence[Example]) -> list[Sample]:
     """The same for every base of a study, from the beginnings of its own texts."""
     texts = [example.text for example in examples[:SHOWN_TEXTS]]
     return [
         sample
         for arm in arms
-        if arm.kind == "pretrained" and arm.run is not None
+        if arm.presents_base and arm.run is not None
         for sample in samples_of(arm.name, arm.run, texts)
     ]

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from greffe.baselines.probe import probe_accuracy
 from greffe.evaluation.intervals import seeds_estimate
 from greffe.model.heads.classification import ClassificationHead
 from greffe.model.model import Model, build_model
-from greffe.model.weights import BASE, tensors_hash, transfer
+from greffe.model.weights import transfer
 from greffe.pipelines.finetune_recipe import choose_direction
 from greffe.run import RunDirectory
+from greffe.study.arms import Cell, PlannedArm
+from greffe.study.cell_inputs import CellInputs
 from greffe.study.document import LayerMove, Probe, TransferProof
 from greffe.study.folder import CellResult
 from greffe.study.parts import Parts
-from greffe.study.plan import PRETRAINED, ArmPlan, Cell
 from greffe.training.checkpoint import load_classification_tokenizer, load_model, run_weights
 
 
-def base_hashes(runs: Mapping[Path, RunDirectory]) -> dict[Path, str]:
-    """The hash of each run's base, as a training that starts from it must record it."""
-    result = {}
-    for path, run in runs.items():
-        weights, _ = run_weights(run)
-        result[path] = tensors_hash(
-            {name: value for name, value in weights.items() if name.startswith(BASE)}
-        )
-    return result
-
-
 def prove_transfer(
-    arms: Sequence[ArmPlan], parts: Parts, results: Mapping[Cell, CellResult], *, seed: int
+    arms: Sequence[PlannedArm],
+    inputs: CellInputs,
+    results: Mapping[Cell, CellResult],
+    *,
+    seed: int,
 ) -> TransferProof:
-    """Everything that shows whether the pretraining was really there."""
-    base = next(arm.run for arm in arms if arm.name == PRETRAINED)
-    assert base is not None
+    """Return the evidence that the pretrained weights were in the models that should have them."""
+    parts, base = inputs.parts, _bases(arms)[0][1]
     recipe, manifest = base.recipe(), base.manifest()
     head = ClassificationHead(classes=len(parts.labels))
     fresh = build_model(recipe.model, manifest.vocab, {"classification": head}, seed)
@@ -46,7 +38,7 @@ def prove_transfer(
         taken=taken.taken,
         new=taken.new,
         left=taken.left,
-        base_hash=base_hashes({base.path: base})[base.path],
+        base_hash=inputs.base_hash(base),
         initial_hashes={
             arm.name: [
                 result.initial_base or "" for cell, result in full.items() if cell.arm == arm
@@ -76,18 +68,20 @@ def _moves(full: Mapping[Cell, CellResult]) -> list[LayerMove]:
     ]
 
 
-def _probes(arms: Sequence[ArmPlan], parts: Parts, seed: int) -> list[Probe]:
-    """A linear classifier on each untouched base, and on a random one of the first one's shape."""
+def _bases(arms: Sequence[PlannedArm]) -> list[tuple[str, RunDirectory]]:
+    """Return the bases of a study by the names of their arms, the one in question first."""
+    return [(arm.name, arm.run) for arm in arms if arm.presents_base and arm.run is not None]
+
+
+def _probes(arms: Sequence[PlannedArm], parts: Parts, seed: int) -> list[Probe]:
+    """Probe each untouched base, and random weights in the architecture of the first one."""
     probes = []
-    for arm in arms:
-        if arm.kind != "pretrained":
-            continue
-        assert arm.run is not None
-        probes.append(_probe(arm.name, load_model(arm.run), arm.run, parts, seed))
-        if arm.name == PRETRAINED:
-            recipe, manifest = arm.run.recipe(), arm.run.manifest()
+    for number, (name, run) in enumerate(_bases(arms)):
+        probes.append(_probe(name, load_model(run), run, parts, seed))
+        if number == 0:
+            recipe, manifest = run.recipe(), run.manifest()
             random = build_model(recipe.model, manifest.vocab, {}, seed).eval()
-            probes.append(_probe("random", random, arm.run, parts, seed))
+            probes.append(_probe("random", random, run, parts, seed))
     return probes
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.builders import arm, comparison, estimate, study_document
 
 from greffe.config.recipe_files import load_recipe
-from greffe.evaluation.intervals import Estimate
-from greffe.evaluation.paired import McNemar
 from greffe.lab.counting import count_parameters
 from greffe.lab.lab_document import (
     Attention,
@@ -25,29 +24,9 @@ from greffe.lab.lab_document import (
     TwoAnswers,
     Untrained,
 )
-from greffe.study.document import (
-    Arm,
-    ArmKind,
-    Comparison,
-    Cost,
-    DataSummary,
-    EpochPoint,
-    Matrix,
-    Part,
-    Repeat,
-    StudyDocument,
-    TransferProof,
-)
+from greffe.study.document import Matrix, StudyDocument
 
-SEEDS = [1, 2, 3, 4, 5, 6, 7, 8]
 SENTENCE = "Un <roman> & « beau »"
-
-
-def estimate(mean: float, half: float = 0.01, seeds: int = 8) -> Estimate:
-    """A mean between its bounds, the same for all seeds."""
-    return Estimate(
-        mean=mean, deviation=0.0, low=mean - half, high=mean + half, values=[mean] * seeds
-    )
 
 
 @pytest.fixture(scope="session")
@@ -94,7 +73,7 @@ def _pictures() -> list[Matrix]:
 
 
 def _mask_task() -> MaskTask:
-    def arm(has_mask: bool, whole: float, past: float, possible: float) -> MaskArm:
+    def mask_arm(has_mask: bool, whole: float, past: float, possible: float) -> MaskArm:
         curve = [
             CurvePoint(step=step, mean=whole + 1 / step, low=whole, high=whole + 2 / step)
             for step in (10, 20, 30)
@@ -115,7 +94,7 @@ def _mask_task() -> MaskTask:
         blind_bits=4.58,
         steps=300,
         seeds=5,
-        arms=[arm(True, 1.37, 1.37, 0.97), arm(False, 0.09, 7.43, 0.23)],
+        arms=[mask_arm(True, 1.37, 1.37, 0.97), mask_arm(False, 0.09, 7.43, 0.23)],
     )
 
 
@@ -189,93 +168,22 @@ def _heads() -> Heads:
     )
 
 
-def _arm(name: str, kind: ArmKind, mean: float) -> Arm:
-    is_trained = kind in ("pretrained", "scratch")
-    return Arm(
-        name=name,
-        kind=kind,
-        run="runs/base" if is_trained else None,
-        seeds=SEEDS,
-        accuracy=estimate(mean),
-        accuracy_everywhere=None,
-        macro_f1=estimate(mean),
-        log_loss=estimate(1 - mean),
-        calibration_error=estimate(0.05),
-        epochs=[
-            EpochPoint(epoch=epoch, mean=mean - 0.1 / epoch, low=0.5, high=0.9, values=[mean] * 8)
-            for epoch in (1, 2, 3)
-        ]
-        if is_trained
-        else [],
-        confusion=[[1.0, 0.0], [0.0, 1.0]],
-        calibration=[],
-        cost=Cost(
-            seconds=3.0,
-            tokens=1000 if is_trained else 0,
-            memory_bytes=None,
-            parameters=100,
-            pretraining_seconds=30.0 if kind == "pretrained" else None,
-            pretraining_tokens=1_638_400 if kind == "pretrained" else None,
-        ),
-        initial_base=None,
-    )
-
-
-def _comparison(first: str, second: str, mean: float, is_significant: bool) -> Comparison:
-    return Comparison(
-        first=first,
-        second=second,
-        difference=estimate(mean),
-        p=0.008,
-        p_adjusted=0.008,
-        smallest_p=0.0078,
-        mcnemar=McNemar(only_first=30, only_second=10, p=0.002),
-        smallest_detectable=0.02,
-        is_significant=is_significant,
-    )
-
-
 def _study() -> StudyDocument:
-    sizes = {"train": 60, "valid": 100, "test": 400}
-    return StudyDocument(
-        name="study",
-        data=DataSummary(
-            labels=["négatif", "positif"],
-            parts=[
-                Part(name=name, source="x.tsv", texts=count, by_label={}, digest="ab")
-                for name, count in sizes.items()
-            ],
-            repeated=0,
-            scored=400,
-        ),
-        arms=[
-            _arm("pretrained", "pretrained", 0.82),
-            _arm("scratch", "scratch", 0.74),
-            _arm("masked", "pretrained", 0.86),
-            _arm("majority", "majority", 0.5),
-            _arm("tfidf", "tfidf", 0.71),
-        ],
-        comparisons=[
-            _comparison("pretrained", "scratch", 0.08, True),
-            _comparison("pretrained", "tfidf", 0.11, True),
-            _comparison("masked", "pretrained", 0.04, True),
-        ],
-        label_curves=None,
-        disagreements=[],
-        parameters={},
-        pictures=[],
-        samples=[],
-        proof=TransferProof(
-            taken=[], new=[], left=[], base_hash="ab", initial_hashes={}, moves=[], probes=[]
-        ),
-        findings=[],
-        repeat=Repeat(
-            command=["greffe", "lab"],
-            created="2026-11-16",
-            versions={},
-            machine={},
-            seeds=SEEDS,
-            recipe="",
-            hashes={},
-        ),
-    )
+    """Three transformers and two baselines, every difference significant."""
+    arms = [
+        arm("pretrained", 0.82, 0.01),
+        arm("scratch", 0.74, 0.01),
+        arm("pretrained", 0.86, 0.01, name="masked"),
+        arm("majority", 0.5),
+        arm("tfidf", 0.71),
+    ]
+    pairs = [
+        ("pretrained", "scratch", 0.08),
+        ("pretrained", "tfidf", 0.11),
+        ("masked", "pretrained", 0.04),
+    ]
+    comparisons = [
+        comparison(first, second, mean, 0.01, p=0.008, is_significant=True)
+        for first, second, mean in pairs
+    ]
+    return study_document().model_copy(update={"arms": arms, "comparisons": comparisons})

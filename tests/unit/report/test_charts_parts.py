@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import get_args
 from xml.etree import ElementTree
 
 import pytest
@@ -15,7 +14,7 @@ from greffe.report.charts.numbers import decimals_of, figure, percentage, plain,
 from greffe.report.charts.scales import Scale, apart, even_ticks, share_ticks, spread
 from greffe.report.charts.styles import ARM_SLOTS, SLOTS, SPARE, styles_of
 from greffe.report.charts.svg import fitted, text_width
-from greffe.study.document import ArmKind, Marked
+from greffe.study.document import Marked
 
 FRENCH = ChartTexts(decimal=",", thousands="\u202f", percent="\u202f%", points="\u00a0points")
 finite = st.floats(-1e9, 1e9, allow_subnormal=False)
@@ -104,7 +103,6 @@ def test_an_arm_keeps_its_style_whatever_stands_beside_it() -> None:
 
 
 def test_every_kind_of_arm_has_a_style_of_its_own() -> None:
-    assert list(ARM_SLOTS) == list(get_args(ArmKind))
     assert len(set(ARM_SLOTS.values())) == len(ARM_SLOTS) and len(SPARE) >= 2
 
 

@@ -12,21 +12,17 @@ from greffe.errors import DataError
 from greffe.run import RunDirectory
 from greffe.seeding import rng
 from greffe.study.analysis import Analysis
+from greffe.study.arms import ARMS as REGISTERED
+from greffe.study.arms import Cell
 from greffe.study.folder import CellResult, EpochEvaluation
 from greffe.study.parts import Parts
-from greffe.study.plan import ArmPlan, Cell, plan_cells
+from greffe.study.plan import plan_cells
 
 TEXTS = 200
 SEEDS = list(range(1, 9))
 BASE = RunDirectory("runs/base")
-ARMS = [
-    ArmPlan("pretrained", "pretrained", None),
-    ArmPlan("scratch", "scratch", BASE),
-    ArmPlan("majority", "majority", None),
-    ArmPlan("tfidf", "tfidf", None),
-    ArmPlan("stacked", "stacked", None),
-    ArmPlan("ensemble", "ensemble", None),
-]
+KINDS = ("pretrained", "scratch", "majority", "tfidf", "stacked", "ensemble")
+ARMS = [REGISTERED[kind](kind, BASE if kind == "scratch" else None) for kind in KINDS]
 SKILL = {"pretrained": 0.85, "scratch": 0.7, "majority": 0.5, "tfidf": 0.8, "stacked": 0.9}
 SKILL["ensemble"] = 0.9
 
@@ -40,19 +36,19 @@ def parts_of(repeated: int = 0) -> Parts:
 
 
 def result_of(cell: Cell, skill: float, seed: int = 0) -> CellResult:
-    """A result that is right on about this share of the texts."""
+    """Return a result that is right on about this fraction of the texts."""
     targets = np.arange(TEXTS) % 2
     draw = rng(seed, cell.arm.name, cell.labels, cell.seed)
     right = draw.random(TEXTS) < skill
-    said = np.where(right, targets, 1 - targets)
-    probabilities = np.where(np.arange(2) == said[:, None], 0.8, 0.2)
+    predicted = np.where(right, targets, 1 - targets)
+    probabilities = np.where(np.arange(2) == predicted[:, None], 0.8, 0.2)
     evaluations = [
         EpochEvaluation(epoch=e, accuracy=0.5 + 0.1 * e, log_loss=0.7) for e in (1.0, 2.0)
     ]
     return CellResult(
         probabilities=probabilities.tolist(),
         validation=skill,
-        evaluations=[] if cell.arm.is_linear else evaluations,
+        evaluations=[] if cell.arm.is_deterministic else evaluations,
         seconds=2.0,
         tokens=1000,
         memory_bytes=cell.seed,
@@ -106,8 +102,8 @@ def test_repeated_test_texts_are_left_out_and_told() -> None:
     parts = parts_of(repeated=50)
     analysis = analysis_of(parts)
     for result in analysis.results.values():
-        for place in range(50):  # what stands in training is always right
-            result.probabilities[place] = [1.0 - place % 2, float(place % 2)]
+        for index in range(50):  # what occurs in training is always right
+            result.probabilities[index] = [1.0 - index % 2, float(index % 2)]
     arm = analysis.arm(ARMS[1], None)
     assert arm.accuracy_everywhere is not None
     assert arm.accuracy.mean == pytest.approx(0.7, abs=0.04)
@@ -117,11 +113,11 @@ def test_repeated_test_texts_are_left_out_and_told() -> None:
 
 
 def test_nothing_but_repeated_texts_is_an_error() -> None:
-    with pytest.raises(DataError, match="Every test text stands in training"):
+    with pytest.raises(DataError, match="Every test text also occurs in training"):
         analysis_of(parts_of(repeated=TEXTS))
 
 
-def test_a_real_difference_is_shown_with_its_direction() -> None:
+def test_a_real_difference_is_significant_and_has_its_direction() -> None:
     question, *others = analysis_of(parts_of()).comparisons()
     assert (question.first, question.second) == ("pretrained", "scratch")
     assert question.is_significant
@@ -140,11 +136,11 @@ def test_a_real_difference_is_shown_with_its_direction() -> None:
 def test_equal_arms_are_seldom_told_apart() -> None:
     equal = {**SKILL, "scratch": SKILL["pretrained"]}
     repetitions = 60
-    shown = sum(
+    significant = sum(
         analysis_of(parts_of(), skill=equal, seed=seed).comparisons()[0].is_significant
         for seed in range(1, repetitions + 1)
     )
-    assert shown <= 0.05 * repetitions + 3  # two standard deviations above one in twenty
+    assert significant <= 0.05 * repetitions + 3  # two standard deviations above one in twenty
 
 
 def test_label_curves_and_what_pretraining_saves() -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 
 from greffe.data.tables import Example
 from greffe.errors import RecipeError
 from greffe.run import RunDirectory
-from greffe.study.document import ArmKind
+from greffe.study.arms import ARMS, AskedArms, Cell, PlannedArm
 from greffe.study.parts import Parts
-from greffe.study.plan import Cell, plan_arms, plan_cells, planned_comparisons
+from greffe.study.plan import detailed_arms, plan_arms, plan_cells, planned_comparisons
 
 BASE, OTHER = RunDirectory("runs/base"), RunDirectory("runs/other")
 
@@ -21,12 +19,16 @@ def parts_of(train: int, valid: int) -> Parts:
     return Parts(pool[:train], pool[train:], pool[:2], ["a", "b"], [False, False], {})
 
 
+def planned(**options: object) -> list[PlannedArm]:
+    return plan_arms(AskedArms(base=BASE, **options))  # type: ignore[arg-type]
+
+
 def names(cells: list[Cell]) -> list[str]:
     return [cell.name for cell in cells]
 
 
 def test_the_usual_arms() -> None:
-    arms = plan_arms(BASE, {}, frozen=False)
+    arms = planned()
     assert [(arm.name, arm.kind) for arm in arms] == [
         ("pretrained", "pretrained"),
         ("scratch", "scratch"),
@@ -39,16 +41,19 @@ def test_the_usual_arms() -> None:
 
 
 def test_further_runs_and_frozen_ones() -> None:
-    arms = plan_arms(BASE, {"causal": OTHER}, frozen=True)
+    arms = planned(others={"causal": OTHER}, frozen=True)
+    assert [arm.name for arm in arms][:5] == [
+        *("pretrained", "scratch", "causal", "frozen", "causal-frozen"),
+    ]
     kinds = {arm.name: (arm.kind, arm.run) for arm in arms}
     assert kinds["causal"] == ("pretrained", OTHER)
     assert kinds["frozen"] == ("frozen", BASE)
     assert kinds["causal-frozen"] == ("frozen", OTHER)
 
 
-def test_teachers_make_one_more_arm() -> None:
-    without = plan_arms(BASE, {}, frozen=False)
-    arms = plan_arms(BASE, {}, frozen=False, feature_runs=[OTHER, BASE])
+def test_feature_runs_make_one_more_arm() -> None:
+    without = planned()
+    arms = planned(feature_runs=[OTHER, BASE])
     assert arms[:-1] == without
     stacked_runs = arms[-1]
     assert (stacked_runs.name, stacked_runs.kind, stacked_runs.run) == (
@@ -56,21 +61,21 @@ def test_teachers_make_one_more_arm() -> None:
         "stacked+runs",
         BASE,
     )
-    assert stacked_runs.feature_runs == (OTHER, BASE) and stacked_runs.is_linear
+    assert stacked_runs.feature_runs == (OTHER, BASE) and stacked_runs.is_deterministic
     assert not any(arm.feature_runs for arm in without)
 
 
-def test_companions_make_one_more_arm_that_is_held_against_tfidf() -> None:
-    without = plan_arms(BASE, {}, frozen=False)
-    arms = plan_arms(BASE, {}, frozen=False, auxiliary=900)
+def test_auxiliary_texts_make_one_more_arm_that_is_compared_with_tfidf() -> None:
+    without = planned()
+    arms = planned(auxiliary_texts=900)
     assert arms[:-1] == without
-    auxiliary_tables = arms[-1]
-    assert (auxiliary_tables.name, auxiliary_tables.kind, auxiliary_tables.run) == (
+    with_auxiliary = arms[-1]
+    assert (with_auxiliary.name, with_auxiliary.kind, with_auxiliary.run) == (
         "tfidf+aux",
         "tfidf+aux",
         None,
     )
-    assert auxiliary_tables.auxiliary == 900 and auxiliary_tables.is_linear
+    assert with_auxiliary.is_deterministic
     pairs = planned_comparisons(arms)
     assert pairs == [
         *planned_comparisons(without),
@@ -78,20 +83,19 @@ def test_companions_make_one_more_arm_that_is_held_against_tfidf() -> None:
         ("tfidf+aux", "pretrained"),
     ]
     many, few = (
-        Cell(plan_arms(BASE, {}, frozen=False, auxiliary=count)[-1], 80, 1, is_full=True)
-        for count in (50_000, 1)
+        Cell(planned(auxiliary_texts=count)[-1], 80, 1, is_full=True) for count in (50_000, 1)
     )
     assert many.weight > few.weight
 
 
-@pytest.mark.parametrize("name", [*get_args(ArmKind), "a/b", "", "mine-frozen", "a b"])
+@pytest.mark.parametrize("name", [*ARMS, "a/b", "", "mine-frozen", "a b"])
 def test_names_that_an_arm_cannot_have(name: str) -> None:
-    with pytest.raises(RecipeError, match="cannot be called"):
-        plan_arms(BASE, {name: OTHER}, frozen=False)
+    with pytest.raises(RecipeError, match="not a valid name"):
+        planned(others={name: OTHER})
 
 
-def test_all_labels_come_first_and_a_linear_model_needs_one_seed_there() -> None:
-    *arms, ensembled = plan_arms(BASE, {}, frozen=False)
+def test_all_labels_come_first_and_a_deterministic_arm_needs_one_seed_there() -> None:
+    *arms, ensembled = planned()
     cells = plan_cells([*arms, ensembled], [20], [1, 2], parts_of(80, 20))
     assert names(cells) == [
         "pretrained-all-1",
@@ -108,14 +112,14 @@ def test_all_labels_come_first_and_a_linear_model_needs_one_seed_there() -> None
 
 
 def test_asking_for_all_labels_by_number_adds_nothing() -> None:
-    arms = plan_arms(BASE, {}, frozen=False)
+    arms = planned()
     assert plan_cells(arms, [80], [1], parts_of(80, 20)) == plan_cells(
         arms, [], [1], parts_of(80, 20)
     )
 
 
 def test_the_question_is_the_first_comparison() -> None:
-    pairs = planned_comparisons(plan_arms(BASE, {"causal": OTHER}, frozen=True))
+    pairs = planned_comparisons(planned(others={"causal": OTHER}, frozen=True))
     assert pairs[0] == ("pretrained", "scratch")
     assert ("causal", "pretrained") in pairs
     assert ("frozen", "pretrained") in pairs
@@ -123,7 +127,14 @@ def test_the_question_is_the_first_comparison() -> None:
     assert len(set(pairs)) == len(pairs)
 
 
-def test_an_advised_arm_is_held_against_what_knows_no_teachers() -> None:
-    without = planned_comparisons(plan_arms(BASE, {}, frozen=False))
-    pairs = planned_comparisons(plan_arms(BASE, {}, frozen=False, feature_runs=[OTHER]))
+def test_an_arm_with_feature_runs_is_compared_with_those_without() -> None:
+    without = planned_comparisons(planned())
+    pairs = planned_comparisons(planned(feature_runs=[OTHER]))
     assert pairs == [*without, ("stacked+runs", "tfidf"), ("stacked+runs", "stacked")]
+
+
+def test_arms_that_are_asked_about_single_texts() -> None:
+    arms = planned(others={"causal": OTHER}, frozen=True, feature_runs=[OTHER], auxiliary_texts=9)
+    assert detailed_arms(arms) == [
+        *("pretrained", "scratch", "tfidf", "stacked", "ensemble", "stacked+runs", "tfidf+aux"),
+    ]

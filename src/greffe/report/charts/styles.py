@@ -11,18 +11,9 @@ from dataclasses import dataclass
 
 from greffe.report.charts.shapes import distinct_kinds
 from greffe.report.charts.svg import coordinate, element
+from greffe.study.arms import ARMS
 
-ARM_SLOTS = {
-    "pretrained": 0,
-    "scratch": 1,
-    "frozen": 2,
-    "majority": 3,
-    "tfidf": 4,
-    "stacked": 5,
-    "ensemble": 9,
-    "stacked+runs": 8,
-    "tfidf+aux": 10,
-}
+ARM_SLOTS = {kind: arm.style_slot for kind, arm in ARMS.items()}
 SLOTS = 11
 SPARE = [slot for slot in range(SLOTS) if slot not in ARM_SLOTS.values()]
 

@@ -1,4 +1,4 @@
-"""The blended arm of a study: made of the pretrained arm's cells and TF-IDF's, seed by seed."""
+"""The ensemble arm: derived from the pretrained arm's cells and TF-IDF's, seed by seed."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ import pytest
 from greffe.data.tables import Example
 from greffe.run import RunDirectory
 from greffe.seeding import rng
-from greffe.study.ensemble_cells import ensemble_cells
+from greffe.study.arms import AskedArms, Cell
+from greffe.study.arms.ensemble_arm import EnsembleArm
 from greffe.study.folder import CellResult, EpochEvaluation
 from greffe.study.parts import Parts
-from greffe.study.plan import Cell, plan_arms, plan_cells
+from greffe.study.plan import plan_arms, plan_cells
 
 SEEDS = [3, 5]
-ARMS = plan_arms(
-    RunDirectory("runs/base"), {"other": RunDirectory("runs/other")}, frozen=True, feature_runs=()
+ASKED = AskedArms(
+    base=RunDirectory("runs/base"), others={"other": RunDirectory("runs/other")}, frozen=True
 )
+ARMS = plan_arms(ASKED)
+[ENSEMBLE] = EnsembleArm.planned(ASKED)
 Results = dict[Cell, CellResult]
 
 
@@ -27,8 +30,8 @@ def result_of(cell: Cell) -> CellResult:
         validation=0.8,
         evaluations=[EpochEvaluation(epoch=1.0, accuracy=0.8, log_loss=0.5)],
         seconds=10.0 if cell.arm.name == "pretrained" else 0.5,
-        tokens=0 if cell.arm.is_linear else 1000,
-        memory_bytes=None if cell.arm.is_linear else 70,
+        tokens=0 if cell.arm.is_deterministic else 1000,
+        memory_bytes=None if cell.arm.is_deterministic else 70,
         parameters=len(cell.arm.name),
         initial_base="abc",
     )
@@ -48,22 +51,17 @@ def geometric(trained: Results, *names: str) -> np.ndarray:
 
 
 def test_each_cell_is_the_geometric_mean_of_the_two(trained: Results) -> None:
-    found = {cell.name: result for cell, result in ensemble_cells(ARMS, trained).items()}
+    found = {cell.name: result for cell, result in ENSEMBLE.derive(trained).items()}
     assert list(found) == ["ensemble-all-3", "ensemble-all-5", "ensemble-12-3", "ensemble-12-5"]
     # On all labels TF-IDF was fitted with the first seed alone.
     for name, plain in (("all-3", "all-3"), ("all-5", "all-3"), ("12-3", "12-3"), ("12-5", "12-5")):
         expected = geometric(trained, f"pretrained-{name}", f"tfidf-{plain}")
-        said = found[f"ensemble-{name}"].probabilities
-        np.testing.assert_allclose(said, expected, rtol=1e-5)
+        np.testing.assert_allclose(found[f"ensemble-{name}"].probabilities, expected, rtol=1e-5)
 
 
 def test_it_costs_what_both_cost_and_has_no_training_of_its_own(trained: Results) -> None:
-    for result in ensemble_cells(ARMS, trained).values():
+    for result in ENSEMBLE.derive(trained).values():
         assert result.seconds == 10.5 and result.tokens == 1000 and result.memory_bytes == 70
         assert result.parameters == len("pretrained") + len("tfidf")
         assert result.validation is None and result.initial_base is None
         assert result.evaluations == [] and result.moves == []
-
-
-def test_a_plan_without_the_arm_has_no_such_cells(trained: Results) -> None:
-    assert ensemble_cells([arm for arm in ARMS if arm.kind != "ensemble"], trained) == {}

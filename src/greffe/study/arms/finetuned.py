@@ -1,0 +1,105 @@
+"""Arms that fine-tune a transformer: what pretrained, scratch and frozen arms have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from greffe.inference.predict import predict
+from greffe.machine import measure_peak_memory
+from greffe.model.model import build_model
+from greffe.pipelines.finetune import finetune
+from greffe.run import RunDirectory
+from greffe.study.arms.arm import Cell, TrainedArm
+from greffe.study.cell_inputs import CellInputs, cell_changes, cell_recipe
+from greffe.study.folder import CellResult, EpochEvaluation, rounded
+from greffe.study.layer_changes import PartMove, layer_moves
+from greffe.study.parts import labelled_subset
+from greffe.training.checkpoint import load_model, load_tokenizer, run_weights
+
+
+class FinetunedArm(TrainedArm):
+    """A transformer, fine-tuned with the study's recipe."""
+
+    weight_per_label: ClassVar[float] = 1.0
+    changes: ClassVar[tuple[str, ...]] = ()
+    """Changes to the recipe, before the user's own."""
+
+    @property
+    def model_run(self) -> RunDirectory:
+        """The run that provides weights or architecture."""
+        assert self.run is not None
+        return self.run
+
+    def key_inputs(self, inputs: CellInputs, seed: int) -> list[object]:
+        """Weights, tokenizer, directions and recipe.
+
+        An arm from scratch takes none of the weights, but reads the way its model did.
+        """
+        manifest = self.model_run.manifest()
+        return [
+            inputs.weights_hash(self.model_run) if self.uses_weights else None,
+            manifest.lineage.tokenizer,
+            manifest.directions,
+            cell_recipe(self.model_run, inputs.training, seed, self.changes).to_toml(),
+        ]
+
+    def compute(self, cell: Cell, inputs: CellInputs, folder: Path, *, resume: bool) -> CellResult:
+        """Fine-tune, then predict the test texts."""
+        train, valid = labelled_subset(inputs.parts, cell.labels, cell.seed)
+        with measure_peak_memory() as memory:
+            run = finetune(
+                train,
+                folder,
+                parent=self.model_run if self.uses_weights else None,
+                like=None if self.uses_weights else self.model_run,
+                recipe=inputs.training.recipe,
+                valid=valid,
+                budget=inputs.training.budget,
+                seed=cell.seed,
+                changes=cell_changes(inputs.training, self.changes),
+                new_head=True,
+                overwrite=not resume,
+                resume=resume,
+            )
+        manifest = run.manifest()
+        model = load_model(run)
+        predictions = predict(
+            model,
+            load_tokenizer(run),
+            manifest.labels,
+            (example.text for example in inputs.parts.test),
+            causal=manifest.direction == "causal",
+        )
+        probabilities = [list(prediction.probabilities.values()) for prediction in predictions]
+        return CellResult(
+            probabilities=rounded(np.array(probabilities)),
+            validation=manifest.result.get("accuracy"),
+            evaluations=_evaluations(run),
+            seconds=manifest.result["seconds"],
+            tokens=manifest.result["tokens"],
+            memory_bytes=memory.peak,
+            parameters=sum(parameter.numel() for parameter in model.parameters()),
+            initial_base=manifest.lineage.initial_base,
+            initial_head=manifest.lineage.initial_head,
+            moves=self._moves(run) if cell.is_full else [],
+        )
+
+    def _moves(self, run: RunDirectory) -> list[PartMove]:
+        if self.uses_weights:
+            before, _ = run_weights(self.model_run)
+        else:
+            recipe, manifest = run.recipe(), run.manifest()
+            before = build_model(recipe.model, manifest.vocab, {}, recipe.seed).state_dict()
+        after, _ = run_weights(run)
+        return layer_moves(before, after)
+
+
+def _evaluations(run: RunDirectory) -> list[EpochEvaluation]:
+    return [
+        EpochEvaluation(epoch=line["epoch"], accuracy=line["accuracy"], log_loss=line["log_loss"])
+        for line in run.metrics()
+        if line["kind"] == "valid" and line["accuracy"] is not None
+    ]

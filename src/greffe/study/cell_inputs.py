@@ -1,0 +1,74 @@
+"""What the cells of a study are computed from, read once and kept for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from greffe.baselines.features import FeatureCache
+from greffe.config.options import Training
+from greffe.config.recipe import Recipe
+from greffe.model.weights import BASE, tensors_hash
+from greffe.pipelines.auxiliary import AuxiliaryTables
+from greffe.pipelines.finetune_recipe import finetune_recipe
+from greffe.pipelines.labelled import data_hash
+from greffe.pipelines.provenance import FeatureRuns
+from greffe.run import RunDirectory
+from greffe.study.parts import Parts
+from greffe.training.checkpoint import run_weights
+
+NO_SOUP = "train.soup=1"
+"""A cell is one fine-tuning: for the same minutes, more seeds say more than averages."""
+
+
+def cell_recipe(
+    run: RunDirectory, training: Training, seed: int, arm_changes: Sequence[str] = ()
+) -> Recipe:
+    """Return the whole recipe of a fine-tuning in a study."""
+    changes = cell_changes(training, arm_changes)
+    return finetune_recipe(run, training.recipe, training.budget, seed, changes)
+
+
+def cell_changes(training: Training, arm_changes: Sequence[str] = ()) -> list[str]:
+    """Return the changes of a study, of an arm, then of the user, who has the last word."""
+    return [NO_SOUP, *arm_changes, *training.changes]
+
+
+@dataclass
+class CellInputs:
+    """Labelled texts, choices and runs; a base or feature run reads each text once."""
+
+    parts: Parts
+    training: Training
+    feature_runs: FeatureRuns = field(default_factory=FeatureRuns)
+    auxiliary: AuxiliaryTables = field(default_factory=AuxiliaryTables)
+    _hashes: dict[Path, tuple[str, str]] = field(default_factory=dict)
+    _features: dict[Path, FeatureCache] = field(default_factory=dict)
+
+    @cached_property
+    def test_hash(self) -> str:
+        """The hash of the test texts."""
+        return data_hash(self.parts.test)
+
+    def weights_hash(self, run: RunDirectory) -> str:
+        """Return the hash of a run's weights."""
+        return self._hashes_of(run)[0]
+
+    def base_hash(self, run: RunDirectory) -> str:
+        """Return the hash of a run's base, as a training that starts from it must record it."""
+        return self._hashes_of(run)[1]
+
+    def base_features(self, run: RunDirectory) -> FeatureCache:
+        """Return what turns texts into features of a run's base."""
+        if run.path not in self._features:
+            self._features[run.path] = FeatureCache(run)
+        return self._features[run.path]
+
+    def _hashes_of(self, run: RunDirectory) -> tuple[str, str]:
+        if run.path not in self._hashes:
+            weights, digest = run_weights(run)
+            base = {name: value for name, value in weights.items() if name.startswith(BASE)}
+            self._hashes[run.path] = digest, tensors_hash(base)
+        return self._hashes[run.path]
