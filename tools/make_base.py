@@ -48,7 +48,7 @@ CONTINUED_BUDGET = "6800steps"
 CONTINUED = (
     "train.lr=0.0015",
     "train.evaluate_every=400steps",
-    "objective.causal_share=0.25",
+    "objective.causal_fraction=0.25",
 )
 """After the recipe's own training a second one goes on from it, with other rows and these changes:
 more rows are masked, which is what a fine-tuning reads with."""

@@ -22,7 +22,7 @@ def test_a_base_goes_on_with_raw_text_and_its_own_tokenizer(world, tmp_path, cap
     assert lineage.initial_base == base_hash(parent.model)
     assert lineage.tokenizer == parent.manifest().lineage.tokenizer
     assert run.recipe().objective == parent.recipe().objective
-    assert "taken over from" in capsys.readouterr().err
+    assert "loaded from" in capsys.readouterr().err
     assert base_hash(run.model) != lineage.initial_base
 
 
@@ -44,8 +44,8 @@ def test_another_objective_keeps_the_base_and_gets_a_new_head(world, tmp_path, c
         world.corpus, tmp_path / "r", from_=world.base, objective="next_sentence", budget="2steps"
     )
     said = capsys.readouterr().err
-    assert "new, still to be learnt: head next_sentence" in said
-    assert "left behind: head next_token" in said
+    assert "new: head next_sentence" in said
+    assert "not loaded: head next_token" in said
     assert set(run.manifest().heads) == {"masked_token", "next_sentence"}
 
 
@@ -63,7 +63,7 @@ def test_a_classifier_is_grafted_onto_another_task(world, tmp_path):
 def test_the_same_labels_keep_the_head_unless_told_otherwise(world, tmp_path, capsys):
     for name, new_head, words in (
         ("kept", False, "head classification (2 tensors); "),
-        ("fresh", True, "new, still to be learnt: head classification"),
+        ("fresh", True, "new: head classification"),
     ):
         greffe.finetune(
             world.classifier,

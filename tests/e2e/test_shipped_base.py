@@ -101,7 +101,7 @@ def test_what_grows_from_it_records_its_name(
     threads = [] if verb == "linear" else ["--set", "train.threads=1"]
     done = command(verb, *given, "--from", BASE, *threads, "--out", "run")
     assert done.code == 0, done.err
-    assert verb == "linear" or f"taken over from {BASE}: base" in done.err
+    assert verb == "linear" or f"loaded from {BASE}: base" in done.err
     lineage = greffe.load("run").manifest().lineage
     assert lineage.parent == BASE
     assert lineage.parent_weights == greffe.load(BASE).manifest().weights

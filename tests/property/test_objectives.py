@@ -111,7 +111,7 @@ def test_hybrid_reads_each_row_one_way(
     tiny_tokenizer: Tokenizer, content: list[list[int]], length: int, share: float
 ) -> None:
     packed = pack(content, length, tiny_tokenizer)
-    objective = Hybrid(causal_share=share).build(tiny_tokenizer, tied=True)
+    objective = Hybrid(causal_fraction=share).build(tiny_tokenizer, tied=True)
     batch = objective.prepare(batch_of(packed, 0))
     sizes = {name: len(part.ids) for name, part in batch.parts.items()}
     assert sum(sizes.values()) == len(packed.ids)

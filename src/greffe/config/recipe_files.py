@@ -12,14 +12,14 @@ from greffe.errors import RecipeError
 
 
 def builtin_recipes() -> list[str]:
-    """Names of the recipes that ship with the package."""
+    """Return the names of the recipes that ship with the package."""
     folder = resources.files("greffe") / "recipes"
     names = (item.name for item in folder.iterdir())
     return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
 def load_recipe(name_or_path: str | Path) -> Recipe:
-    """A shipped recipe by name (`small`, `recipes/small.toml`) or any TOML file by path."""
+    """Return a shipped recipe by name (`small`, `recipes/small.toml`) or a TOML file by path."""
     path = Path(name_or_path)
     if path.is_file():
         text = _read_utf8(path)

@@ -1,4 +1,4 @@
-"""Spans: amounts of training as people write them. Knows nothing else of recipes."""
+"""Spans: amounts of training such as 20m or 3epochs. Knows nothing else of recipes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Span:
 
     @classmethod
     def parse(cls, text: str) -> Span:
-        """`20m`, `1h30m`, `90s`, `2000steps`, `3epochs`, `50Mtokens`, `5%`."""
+        """Parse `20m`, `1h30m`, `90s`, `2000steps`, `3epochs`, `50Mtokens` or `5%`."""
         span = _read(text.replace(" ", ""))
         if span is None or span.amount <= 0 or (span.unit == "percent" and span.amount > 100):
             raise RecipeError(

@@ -1,6 +1,6 @@
-"""Attention, the one mask builder, and the cache of keys and values for generation.
+"""Attention, the mask builder, and the cache of keys and values for generation.
 
-Knows nothing of objectives: who may look at whom is said by the caller and drawn up here.
+Knows nothing of objectives: the caller says whether attention is causal.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from greffe.model.positions.scheme import PositionScheme
 
 @dataclass(frozen=True)
 class AttentionMask:
-    """What attention may see; built once a forward and shared by all layers."""
+    """What each token may attend to; built once per forward pass and shared by all layers."""
 
     is_causal: bool
-    """The fast causal path says it all; then `allowed` is None."""
+    """Use the fast causal path; `allowed` is then None."""
     allowed: Tensor | None
-    """bool [B or 1, 1, queries or 1, keys], True: may look; None: everything, or is_causal."""
+    """bool [B or 1, 1, queries or 1, keys], True: may attend; None: to everything, or is_causal."""
     scores: Tensor | None = None
     """float [B or 1, heads, queries, keys] added to the scores, -inf where not allowed."""
 
     def with_bias(self, bias: Tensor | None) -> AttentionMask:
-        """The same mask with a position scheme's bias [B or 1, heads, queries, keys] in it."""
+        """Return the mask with a position scheme's bias [B or 1, heads, queries, keys] added."""
         if bias is None:
             return self
         allowed = self.allowed
@@ -47,19 +47,19 @@ def build_mask(
     past: int = 0,
     device: torch.device | None = None,
 ) -> AttentionMask:
-    """Who may look at whom; without a tensor wherever the fast path of attention will do.
+    """Return which token may attend to which; no tensor where attention has a fast path.
 
-    lengths [B]: real tokens a row, padding on the right. documents [B, T]: number of each token's
-    document, attention never crosses documents. past: cached keys before the queries, all of them
-    real and of the same document. Every query keeps at least one key, padding and empty rows
-    included: no row of scores is -inf throughout.
+    lengths [B]: real tokens per row, padding on the right. documents [B, T]: number of each token's
+    document; attention never crosses documents. past: number of cached keys before the queries, all
+    of them real and of the same document. Every query keeps at least one key, in padding and empty
+    rows too: no row of scores is -inf throughout.
     """
-    assert causal or not past, "cached keys never saw the queries: they serve causal reading only"
+    assert causal or not past, "a cache works with causal attention only"
     assert documents is None or not past, "packed rows are not cached"
     if documents is not None:
         return AttentionMask(False, _documents(documents, lengths, causal=causal))
     if causal:
-        # Right padding stands after every real token, which therefore cannot see it.
+        # Right padding comes after every real token: no token can attend to it.
         if past == 0:
             return AttentionMask(True, None)
         if queries == 1:
@@ -67,7 +67,7 @@ def build_mask(
         return AttentionMask(False, _causal(queries, past=past, device=device))
     if lengths is None:
         return AttentionMask(False, None)
-    # An empty row looks at its first column, whatever stands there.
+    # An empty row attends to its first column, whatever it holds.
     is_real = torch.arange(queries, device=lengths.device) < lengths.clamp(min=1)[:, None]
     return AttentionMask(False, is_real[:, None, None, :])
 
@@ -84,7 +84,7 @@ def _documents(documents: Tensor, lengths: Tensor | None, *, causal: bool) -> Te
         allowed &= _causal(count, past=0, device=documents.device)
     elif lengths is not None:
         allowed &= (torch.arange(count, device=lengths.device) < lengths[:, None])[:, None, None, :]
-        # Padding may carry a document number of its own: it keeps itself.
+        # Padding may have a document number of its own: it attends to itself.
         allowed |= torch.eye(count, dtype=torch.bool, device=documents.device)
     return allowed
 
@@ -99,7 +99,7 @@ class LayerCache:
         self._values: Tensor | None = None
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Add [B, heads, new, head width] and return all that is cached."""
+        """Add keys and values [B, heads, new, head width] and return all cached ones."""
         end = self.length + keys.shape[2]
         self._keys = self._with_room(self._keys, keys, end)
         self._values = self._with_room(self._values, values, end)
@@ -120,7 +120,7 @@ class LayerCache:
 
 
 class Cache:
-    """What a causal base has read so far, for a batch of equally long rows; without gradients."""
+    """Keys, values and positions of the tokens read so far, for rows of equal length."""
 
     def __init__(self, layers: int, capacity: int = 64) -> None:
         self.layers = [LayerCache(capacity) for _ in range(layers)]
@@ -132,7 +132,7 @@ class Cache:
         return 0 if self._positions is None else self._positions.shape[1]
 
     def append_positions(self, positions: Tensor) -> Tensor:
-        """Note the positions [B or 1, new] of the next keys; all of them [B or 1, length]."""
+        """Add the positions [B or 1, new] of the next keys and return all [B or 1, length]."""
         known = [] if self._positions is None else [self._positions]
         self._positions = torch.cat([*known, positions], dim=1)
         return self._positions
@@ -155,7 +155,7 @@ class Attention(nn.Module):
         positions: Tensor,
         cache: LayerCache | None = None,
     ) -> Tensor:
-        """New token vectors [B, T, width] from x [B, T, width] at positions [B or 1, T]."""
+        """Return token vectors [B, T, width] from x [B, T, width] at positions [B or 1, T]."""
         rows, count, width = x.shape
         split = wide_linear(x, self.qkv.weight, self.qkv.bias).view(
             rows, count, 3, self.heads, width // self.heads
@@ -164,7 +164,7 @@ class Attention(nn.Module):
         q, k = position.rotate(q, k, positions)
         if cache is not None:
             k, v = cache.append(k, v)
-        seen = mask.allowed if mask.scores is None else mask.scores.to(q.dtype)
-        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, is_causal=mask.is_causal)
+        added = mask.allowed if mask.scores is None else mask.scores.to(q.dtype)
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=added, is_causal=mask.is_causal)
         result: Tensor = self.out(mixed.transpose(1, 2).reshape(rows, count, width))
         return result

@@ -1,4 +1,4 @@
-"""The base: embedding, positions and blocks. What pretraining grows and what is carried over.
+"""The base: embedding, positions and blocks. It is pretrained, then transferred.
 
 Knows nothing of heads, objectives or data.
 """
@@ -39,11 +39,11 @@ class Base(nn.Module):
         positions: Tensor | None = None,
         cache: Cache | None = None,
     ) -> Tensor:
-        """Hidden states [B, T, width] of ids [B, T].
+        """Return hidden states [B, T, width] of ids [B, T].
 
-        lengths [B] counts real tokens a row, padding on the right; documents [B, T] isolates the
-        documents of a packed row; positions [B or 1, T] count up from the cache's end by default,
-        and from zero in each document. A cache is extended by these tokens.
+        lengths [B] counts the real tokens per row, padding on the right; documents [B, T] isolates
+        the documents of a packed row; positions [B or 1, T] continue after the cache by default,
+        and start from zero in each document. A cache is extended by these tokens.
         """
         past = 0 if cache is None else cache.length
         count = ids.shape[1]

@@ -1,6 +1,6 @@
 """One transformer block: attention and feed forward, each with its norm and residual.
 
-Knows nothing of embeddings, masks' meaning or heads.
+Knows nothing of embeddings, heads or what a mask means.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FeedForward(nn.Module):
 class Block(nn.Module):
     """Pre-norm (norm, branch, add) or post-norm (branch, add, norm).
 
-    Dropout stands on the two branches only: attention weights have none, which keeps its fast path.
+    Dropout applies to the two branches only: attention weights have none, to keep the fast path.
     """
 
     def __init__(self, spec: ModelSpec) -> None:

@@ -22,7 +22,7 @@ INIT_STD = 0.02
 
 
 class Model(nn.Module):
-    """A base and its heads by kind; `build_model` or a checkpoint gives it weights."""
+    """A base and its heads by kind; `build_model` or a checkpoint provides the weights."""
 
     def __init__(self, spec: ModelSpec, vocab: int, head_specs: Mapping[str, HeadSpec]) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Model(nn.Module):
         )
 
     def vocabulary_head(self, kind: str) -> VocabularyHead:
-        """The head of this kind, which scores tokens."""
+        """Return the head of this kind, which must score the vocabulary."""
         head = self.heads[kind]
         assert isinstance(head, VocabularyHead)
         return head
@@ -57,7 +57,7 @@ class Model(nn.Module):
         positions: Tensor | None = None,
         cache: Cache | None = None,
     ) -> Tensor:
-        """Scores of one head for ids [B, T]; the rest as in Base."""
+        """Return the scores of one head for ids [B, T]; the other arguments are those of Base."""
         hidden = self.base(
             ids,
             causal=causal,
@@ -70,16 +70,16 @@ class Model(nn.Module):
 
 
 def empty_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Model:
-    """A model with shapes and no memory: to count, or to be filled by a checkpoint."""
+    """Return a model on the meta device: shapes without memory, to count or to fill."""
     with torch.device("meta"):
         return Model(spec, vocab, heads)
 
 
 def build_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec], seed: int) -> Model:
-    """A model with fresh weights.
+    """Return a model with new weights.
 
-    Each tensor comes from a stream of its own, named after it: models of one shape and seed share
-    every tensor of the same name, whatever heads they hold.
+    Each tensor is drawn from its own random stream, named after it: models of the same shape and
+    seed share every tensor of the same name, whatever their heads.
     """
     model = empty_model(spec, vocab, heads).to_empty(device="cpu")
     small = tuple(f"heads.{kind}." for kind, head in heads.items() if head.has_small_start)
@@ -87,12 +87,12 @@ def build_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec], seed
         for name, parameter in module.named_parameters(recurse=False):
             generator = torch.Generator().manual_seed(derive(seed, "init", f"{path}.{name}"))
             is_small = path.startswith(small)
-            _initialise(parameter, name, path, module, spec, generator, is_small=is_small)
+            _initialize(parameter, name, path, module, spec, generator, is_small=is_small)
     return model
 
 
 @torch.no_grad()
-def _initialise(
+def _initialize(
     parameter: Tensor,
     name: str,
     path: str,
@@ -113,7 +113,7 @@ def _initialise(
     elif spec.norm == "post":
         nn.init.xavier_uniform_(parameter, generator=generator)
     else:
-        # Every block adds two branches to the residual stream: their sum keeps its size.
+        # Every block adds two branches to the residual stream: keep the size of the sum.
         is_branch_end = path.endswith(("attention.out", "feed_forward.contract"))
         std = INIT_STD / math.sqrt(2 * spec.layers) if is_branch_end else INIT_STD
         parameter.normal_(0.0, std, generator=generator)

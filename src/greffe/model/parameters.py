@@ -1,7 +1,7 @@
-"""Exact accounting: how many parameters each block has, by arithmetic and by counting.
+"""Number of parameters of each block, by a formula and by counting.
 
-The closed form comes from the shapes alone and never builds anything; the count builds the model
-on the meta device, without memory. Knows nothing of how the table is printed.
+The formula uses the shapes alone; the count builds the model on the meta device, without memory.
+Knows nothing of how the table is printed.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from greffe.config.sections import ModelSpec
 from greffe.model.model import Model, empty_model
 
 BASE_PARTS = ("embedding", "positions", "all layers", "final norm")
-"""The rows that add up to the base; the others are parts of one layer."""
+"""The rows whose sum is the base; the others are parts of one layer."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One block: its formula with numbers, what the formula gives, what the built model holds."""
+    """One block: its formula with numbers, the formula's value, and the count in the model."""
 
     block: str
     formula: str
@@ -40,12 +40,12 @@ class Account:
 
     @property
     def rows(self) -> list[Row]:
-        """Every row in the order of a table."""
+        """All rows in the order of the table."""
         pairs = [row for kind in self.heads for row in (self.heads[kind], self.totals[kind])]
         return [*self.blocks, self.base, *pairs]
 
     def to_json(self) -> dict[str, Any]:
-        """The account as plain dictionaries and numbers."""
+        """Return the account as plain dictionaries and numbers."""
         return {
             "base": {"closed": self.base.closed, "counted": self.base.counted},
             "blocks": [asdict(row) for row in self.blocks],
@@ -68,7 +68,7 @@ def default_heads(spec: ModelSpec) -> dict[str, HeadSpec]:
 
 
 def account(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Account:
-    """Closed form beside the real count for every block of the base and every head."""
+    """Return formula and count for every block of the base and every head."""
     model = empty_model(spec, vocab, heads)
     blocks = _blocks(spec, vocab, model)
     parts = [row for row in blocks if row.block in BASE_PARTS]
@@ -102,7 +102,7 @@ def _blocks(spec: ModelSpec, vocab: int, model: Model) -> list[Row]:
     feed_forward = width * inner + inner + inner * width + width
     norms = 2 * 2 * width
     layer = qkv + out + feed_forward + norms
-    # A base without layers has none to count: a sister with one stands in.
+    # Count the parts of a layer in a model with one layer: the base may have none.
     one_layer = empty_model(spec.model_copy(update={"layers": 1}), vocab, {})
 
     def layer_row(block: str, formula: str, closed: int, *prefixes: str) -> Row:

@@ -1,6 +1,6 @@
-"""Weights as named tensors: safetensors in and out, hashes, and what passes from run to run.
+"""Weights as named tensors: safetensors files, hashes, and the transfer from run to run.
 
-Loading is strict: a base fits exactly or it is an error that names the tensors. Never unpickles.
+Loading is strict: a base that does not fit exactly is an error that names the tensors. No pickle.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ BASE = "base."
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
-    """Write tensors atomically; returns the file's SHA-256."""
+    """Write tensors atomically and return the file's SHA-256."""
     data = dump_tensors({name: tensor.detach().contiguous() for name, tensor in tensors.items()})
     write_atomic(path, data)
     return hashlib.sha256(data).hexdigest()
 
 
 def load_tensors(path: Path, expected_hash: str | None = None) -> dict[str, Tensor]:
-    """Read tensors; a damaged or truncated file is an error that says so."""
+    """Return the tensors of a file; a missing or damaged one is a CorruptError."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -46,7 +46,7 @@ def load_tensors(path: Path, expected_hash: str | None = None) -> dict[str, Tens
             f"{path} is damaged or was replaced.",
             expected=f"content with SHA-256 {expected_hash[:12]}… ",
             found=f"{found[:12]}…, {len(data):,} bytes",
-            hint="copy the run again from where it came, or train it anew",
+            hint="copy the run again, or train it again",
         )
     try:
         return parse_tensors(data)
@@ -57,7 +57,7 @@ def load_tensors(path: Path, expected_hash: str | None = None) -> dict[str, Tens
 
 
 def tensors_hash(tensors: Mapping[str, Tensor]) -> str:
-    """SHA-256 over names, shapes and values; equal weights give equal hashes."""
+    """Return a SHA-256 over names, shapes and values; equal weights have equal hashes."""
     digest = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name].detach().contiguous()
@@ -67,18 +67,18 @@ def tensors_hash(tensors: Mapping[str, Tensor]) -> str:
 
 
 def is_finite(model: Model) -> bool:
-    """Whether every weight is a number: others are not worth keeping."""
+    """Return whether every weight is a finite number."""
     return all(bool(parameter.isfinite().all()) for parameter in model.parameters())
 
 
 def base_hash(model: Model) -> str:
-    """Hash of the base alone: both arms of a comparison record it before their first step."""
+    """Return the hash of the base: each arm of a comparison records it before its first step."""
     state = model.state_dict()
     return tensors_hash({name: state[name] for name in state if name.startswith(BASE)})
 
 
 def head_hash(model: Model) -> str:
-    """Hash of the heads alone: arms of one seed begin with the same one."""
+    """Return the hash of the heads: arms with the same seed start from the same head."""
     state = model.state_dict()
     return tensors_hash({name: state[name] for name in state if not name.startswith(BASE)})
 
@@ -88,21 +88,21 @@ def head_hash(model: Model) -> str:
 
 @dataclass(frozen=True)
 class Transfer:
-    """What became of each tensor when one run's weights were put into another's model."""
+    """What happened to each tensor when a model was given the weights of another run."""
 
     taken: list[str] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
     def describe(self, source: str, show_tensors: bool = False) -> str:
-        """One sentence that nobody can misread; on demand tensor by tensor below it."""
-        parts = [f"taken over from {source}: {_group(self.taken)}"]
-        parts += [f"new, still to be learnt: {_group(self.new)}"] if self.new else []
-        parts += [f"left behind: {_group(self.left)}"] if self.left else []
+        """Return a one-line summary, optionally with one more line per tensor."""
+        parts = [f"loaded from {source}: {_group(self.taken)}"]
+        parts += [f"new: {_group(self.new)}"] if self.new else []
+        parts += [f"not loaded: {_group(self.left)}"] if self.left else []
         lines = ["; ".join(parts)]
         if show_tensors:
-            groups = (("taken", self.taken), ("new", self.new), ("left", self.left))
-            lines += [f"  {word:<6} {name}" for word, names in groups for name in names]
+            groups = (("loaded", self.taken), ("new", self.new), ("not loaded", self.left))
+            lines += [f"  {word:<10} {name}" for word, names in groups for name in names]
         return "\n".join(lines)
 
 
@@ -110,15 +110,15 @@ def _group(names: list[str]) -> str:
     """`base (38 tensors), head masked_token (5)`."""
     counts: dict[str, int] = {}
     for name in names:
-        place = "base" if name.startswith(BASE) else f"head {name.split('.')[1]}"
-        counts[place] = counts.get(place, 0) + 1
-    return ", ".join(f"{place} ({count} tensors)" for place, count in counts.items()) or "nothing"
+        part = "base" if name.startswith(BASE) else f"head {name.split('.')[1]}"
+        counts[part] = counts.get(part, 0) + 1
+    return ", ".join(f"{part} ({count} tensors)" for part, count in counts.items()) or "nothing"
 
 
 def transfer(
     model: Model, weights: Mapping[str, Tensor], source: str, *, keep_heads: bool
 ) -> Transfer:
-    """Put a parent's weights into a model: the base exactly, heads whole or not at all."""
+    """Load a parent's weights into a model: the base exactly, each head whole or not at all."""
     own = model.state_dict()
     base_names = [name for name in own if name.startswith(BASE)]
     _check_exact(
@@ -144,7 +144,7 @@ def transfer(
 
 
 def check_same_architecture(parent: ModelSpec, own: ModelSpec, source: str) -> None:
-    """The shape, and choices that no shape shows: with others, tensors mean something else."""
+    """Raise a MismatchError if a choice that changes the meaning of the tensors differs."""
     names = (
         *("width", "layers", "feed_forward", "heads"),
         *("position", "norm", "activation", "scale_embedding"),
@@ -157,14 +157,14 @@ def check_same_architecture(parent: ModelSpec, own: ModelSpec, source: str) -> N
     if changed:
         raise MismatchError(
             f"The weights of {source} were made for another architecture.",
-            expected="the parent's own choices",
+            expected="the choices of the parent run",
             found="; ".join(changed),
-            hint="leave these keys as they are, or train from scratch",
+            hint="do not change these keys, or train from scratch",
         )
 
 
 def load_exact(model: Model, weights: Mapping[str, Tensor], source: str) -> None:
-    """Fill a model whose tensors must be exactly these."""
+    """Load weights that must match the model's tensors exactly."""
     _check_exact(model.state_dict(), weights, source)
     model.load_state_dict(dict(weights), assign=False)
 
@@ -183,5 +183,5 @@ def _check_exact(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], so
             f"The weights of {source} do not fit this model.",
             expected="the same architecture: every tensor of the same name and shape",
             found="; ".join(problems[:3]) + more,
-            hint="use the parent's own recipe, or train from scratch with this one",
+            hint="use the parent's recipe, or train from scratch with this one",
         )

@@ -31,7 +31,7 @@ class Hybrid(MaskingSpec, LanguageSpec):
 
     directions: ClassVar[tuple[Direction, ...]] = ("causal", "bidirectional")
     kind: Literal["hybrid"] = "hybrid"
-    causal_share: float = Field(0.5, gt=0, lt=1)
+    causal_fraction: float = Field(0.5, gt=0, lt=1)
     """Fraction of a batch's rows that are read left to right; the others are masked."""
 
     @property
@@ -46,7 +46,7 @@ class Hybrid(MaskingSpec, LanguageSpec):
 
     @property
     def predicted_fraction(self) -> float:
-        return self.causal_share + (1 - self.causal_share) * self.ratio
+        return self.causal_fraction + (1 - self.causal_fraction) * self.ratio
 
     def heads(self, *, tied: bool) -> dict[str, HeadSpec]:
         return {**self.causal.heads(tied=tied), **self.masked.heads(tied=tied)}
@@ -60,16 +60,17 @@ class HybridObjective(LanguageObjective):
 
     def __init__(self, spec: Hybrid, tokenizer: Tokenizer, *, tied: bool) -> None:
         super().__init__(spec, tokenizer, tied=tied)
-        self.share = spec.causal_share
+        self.fraction = spec.causal_fraction
         self.causal = spec.causal.build(tokenizer, tied=tied)
         self.masked = spec.masked.build(tokenizer, tied=tied)
 
     @property
     def weights(self) -> Mapping[str, float]:
-        return {"next_token": self.share, "masked_token": 1.0 - self.share}
+        return {"next_token": self.fraction, "masked_token": 1.0 - self.fraction}
 
     def prepare(self, rows: RowBatch) -> Batch:
-        is_causal = np.floor((rows.numbers + 1) * self.share) > np.floor(rows.numbers * self.share)
+        before = np.floor(rows.numbers * self.fraction)
+        is_causal = np.floor((rows.numbers + 1) * self.fraction) > before
         parts = {}
         if is_causal.any():
             parts["causal"] = self.causal.prepare(_choose(rows, is_causal))

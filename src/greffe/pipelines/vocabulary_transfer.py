@@ -13,7 +13,7 @@ from greffe.config.recipe import Recipe
 from greffe.data.corpus import Corpus
 from greffe.data.piece_mapping import map_pieces, shared_pieces
 from greffe.data.tokenizer import Tokenizer
-from greffe.model.embedding_transfer import add_word_vectors, spelled_embeddings
+from greffe.model.embedding_transfer import add_word_vectors, transferred_embeddings
 from greffe.model.model import Model
 from greffe.model.weights import Transfer, transfer
 from greffe.model.word_vectors import word_vectors
@@ -43,7 +43,9 @@ def replant(
     new = text.tokenizer
     spellings = map_pieces(new, old)
     shared = torch.tensor(shared_pieces(new, old, spellings))
-    taken = transfer(model, spelled_embeddings(weights, spellings), parent.name, keep_heads=True)
+    taken = transfer(
+        model, transferred_embeddings(weights, spellings), parent.name, keep_heads=True
+    )
     notice(
         f"replanted from {old.size:,} pieces of {parent.name} into {new.size:,} of this text: "
         f"{int(shared.sum()):,} are in both, the others begin as the pieces that spell them"

@@ -237,8 +237,8 @@ def test_set_of_a_kind_keeps_what_both_kinds_know() -> None:
     assert changed.objective == Hybrid(ratio=0.3)
     assert changed.model.position == Learned()
     # In whatever order they come, and for sections that have a kind but one set of keys too.
-    mixed = recipe.with_changes(["objective.causal_share=0.25", "objective.kind=hybrid"])
-    assert mixed.objective == Hybrid(ratio=0.3, causal_share=0.25)
+    mixed = recipe.with_changes(["objective.causal_fraction=0.25", "objective.kind=hybrid"])
+    assert mixed.objective == Hybrid(ratio=0.3, causal_fraction=0.25)
     sized = recipe.with_changes(["tokenizer.vocab=8000", "tokenizer.kind=unigram"])
     assert sized.tokenizer == TokenizerSpec(kind="unigram", vocab=8000)
 
@@ -249,8 +249,8 @@ def test_set_of_the_same_kind_keeps_its_choices() -> None:
 
 
 def test_set_takes_a_whole_component() -> None:
-    changed = load_recipe("tiny").with_changes(["objective={kind='hybrid', causal_share=0.25}"])
-    assert changed.objective == Hybrid(causal_share=0.25)
+    changed = load_recipe("tiny").with_changes(["objective={kind='hybrid', causal_fraction=0.25}"])
+    assert changed.objective == Hybrid(causal_fraction=0.25)
 
 
 @pytest.mark.parametrize("change", ["train.lr", "=3", " =3", ""])

@@ -9,7 +9,7 @@ from greffe.model.embedding_transfer import (
     EMBEDDING,
     add_word_vectors,
     rotation,
-    spelled_embeddings,
+    transferred_embeddings,
 )
 
 
@@ -25,7 +25,7 @@ def test_rows_are_means_of_the_spelling_and_other_tensors_stay() -> None:
         "heads.next_token.weight": normal(4, 3, seed=3),
         "base.blocks.0.norm.weight": normal(4, seed=4),
     }
-    found = spelled_embeddings(weights, [[2], [0, 1], [3, 3, 0], [1], [1]])
+    found = transferred_embeddings(weights, [[2], [0, 1], [3, 3, 0], [1], [1]])
     assert list(found) == list(weights)
     for name in (EMBEDDING, "heads.next_token.weight", "heads.masked_token.bias"):
         old = weights[name]

@@ -122,16 +122,16 @@ def test_the_report_cannot_be_misread() -> None:
     tensors = len(report.taken)
     sentence = report.describe("runs/base")
     assert sentence == (
-        f"taken over from runs/base: base ({tensors} tensors); "
-        "new, still to be learnt: head classification (2 tensors); "
-        "left behind: head masked_token (5 tensors), head next_token (1 tensors)"
+        f"loaded from runs/base: base ({tensors} tensors); "
+        "new: head classification (2 tensors); "
+        "not loaded: head masked_token (5 tensors), head next_token (1 tensors)"
     )
     lines = report.describe("runs/base", show_tensors=True).splitlines()
     assert lines[0] == sentence
     assert len(lines) == 1 + len(report.taken) + 2 + 6
-    assert "  taken  base.embedding.weight" in lines
-    assert "  new    heads.classification.score.bias" in lines
-    assert "  left   heads.next_token.bias" in lines
+    assert "  loaded     base.embedding.weight" in lines
+    assert "  new        heads.classification.score.bias" in lines
+    assert "  not loaded heads.next_token.bias" in lines
 
 
 def test_heads_are_taken_whole() -> None:

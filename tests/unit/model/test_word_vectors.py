@@ -11,7 +11,7 @@ from torch import Tensor
 from greffe.config.sections import ModelSpec
 from greffe.model.heads.next_token import NextTokenHead
 from greffe.model.model import Model, build_model
-from greffe.model.word_vectors import factorise, positive_pmi, start_embedding
+from greffe.model.word_vectors import factorize, positive_pmi, start_embedding
 
 VOCAB = 40
 COUNTS = [[4.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 2.0, 6.0]]
@@ -65,7 +65,7 @@ def test_vectors_are_those_of_the_whole_decomposition() -> None:
     left, _ = torch.linalg.qr(torch.randn(60, 50, generator=generator))
     right, _ = torch.linalg.qr(torch.randn(50, 50, generator=generator))
     values = 0.7 ** torch.arange(50.0)
-    found = factorise((left * values) @ right.T, 6, seed=0)
+    found = factorize((left * values) @ right.T, 6, seed=0)
     assert found.shape == (60, 6)
     expected = left[:, :6] * values[:6].sqrt()
     expected *= expected.gather(0, expected.abs().argmax(dim=0, keepdim=True)).sign()
@@ -77,15 +77,15 @@ def test_the_same_seed_gives_the_same_and_the_global_stream_is_left_alone() -> N
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    first = factorise(table, 4, seed=0)
+    first = factorize(table, 4, seed=0)
     assert torch.rand(3).equal(expected)
-    assert factorise(table, 4, seed=0).equal(first)
-    assert not factorise(table, 2, seed=1).equal(factorise(table, 2, seed=0))
+    assert factorize(table, 4, seed=0).equal(first)
+    assert not factorize(table, 2, seed=1).equal(factorize(table, 2, seed=0))
 
 
 def test_signs_do_not_depend_on_the_seed() -> None:
     table = positive_pmi(random_counts(20, 20))  # whole: every seed finds the same
-    torch.testing.assert_close(factorise(table, 4, 0), factorise(table, 4, 1), rtol=0, atol=1e-4)
+    torch.testing.assert_close(factorize(table, 4, 0), factorize(table, 4, 1), rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("scale_embedding", [False, True])

@@ -1,4 +1,4 @@
-"""Two ways of reading in one batch: the share, the split and the sum."""
+"""Two ways of reading in one batch: the fraction, the split and the sum."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ def causal_rows(batch: Any) -> int:
     return len(batch.parts["causal"].ids) if "causal" in batch.parts else 0
 
 
-@pytest.mark.parametrize("share", [0.5, 0.25, 0.3, 1 / 3, 0.9, 0.01])
+@pytest.mark.parametrize("fraction", [0.5, 0.25, 0.3, 1 / 3, 0.9, 0.01])
 def test_the_share_is_exact_over_time(
-    tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make, share: float
+    tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make, fraction: float
 ) -> None:
-    objective = Hybrid(causal_share=share).build(tiny_tokenizer, tied=True)
+    objective = Hybrid(causal_fraction=fraction).build(tiny_tokenizer, tied=True)
     done = causal = 0
     for size in (1, 2, 3, 5, 8, 20, 20, 20, 20):
         batch = objective.prepare(make_rows(tiny_rows, which=range(size), first=done))
         done += size
         causal += causal_rows(batch)
-        assert abs(causal - share * done) < 1 + 1e-9
+        assert abs(causal - fraction * done) < 1 + 1e-9
 
 
 def test_a_row_is_read_the_same_way_at_any_number_of_ranks(
     tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make
 ) -> None:
-    objective = Hybrid(causal_share=0.3).build(tiny_tokenizer, tied=True)
+    objective = Hybrid(causal_fraction=0.3).build(tiny_tokenizer, tied=True)
 
     def ways(which: range) -> dict[bytes, str]:
         batch = objective.prepare(make_rows(tiny_rows, which=which))
@@ -50,7 +50,7 @@ def test_a_row_is_read_the_same_way_at_any_number_of_ranks(
 def test_each_row_goes_one_way_and_is_prepared_as_by_that_objective(
     tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make
 ) -> None:
-    objective = Hybrid(causal_share=0.5).build(tiny_tokenizer, tied=True)
+    objective = Hybrid(causal_fraction=0.5).build(tiny_tokenizer, tied=True)
     rows = make_rows(tiny_rows, which=range(10))
     batch = objective.prepare(rows)
     assert batch.tokens == int(rows.packed.lengths.sum())
@@ -85,15 +85,15 @@ def test_a_batch_of_one_way_alone_has_one_term(
         assert list(objective.loss(model, batch)) == [term]
 
 
-def test_weights_are_the_shares(tiny_tokenizer: Tokenizer) -> None:
-    objective = Hybrid(causal_share=0.25).build(tiny_tokenizer, tied=True)
+def test_weights_are_the_fractions(tiny_tokenizer: Tokenizer) -> None:
+    objective = Hybrid(causal_fraction=0.25).build(tiny_tokenizer, tied=True)
     assert objective.weights == {"next_token": 0.25, "masked_token": 0.75}
 
 
 def test_running_numbers_may_be_large(
     tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make
 ) -> None:
-    objective = Hybrid(causal_share=0.3).build(tiny_tokenizer, tied=True)
+    objective = Hybrid(causal_fraction=0.3).build(tiny_tokenizer, tied=True)
     counts = [
         causal_rows(objective.prepare(make_rows(tiny_rows, which=range(20), first=10**9 + 20 * n)))
         for n in range(5)

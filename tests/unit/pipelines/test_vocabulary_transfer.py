@@ -84,7 +84,7 @@ def test_the_blocks_are_the_parents_and_the_pieces_the_texts(
     said = " ".join(capsys.readouterr().err.split())
     assert f"replanted from 420 pieces of {parent.name} into 500 of this text" in said
     assert "word vectors: mixed into" in said
-    assert f"taken over from {parent.name}: base" in said
+    assert f"loaded from {parent.name}: base" in said
 
 
 def test_without_word_vectors_shared_pieces_keep_theirs(
