@@ -14,6 +14,9 @@ import numpy as np
 from greffe.doctor.finding import Finding
 from greffe.evaluation.intervals import Estimate
 from greffe.evaluation.paired import McNemar
+from greffe.inference.language_samples import LanguageSample
+from greffe.inference.pictures import Matrix
+from greffe.model.parameters import ParameterRow
 from greffe.seeding import rng
 from greffe.study.document import (
     Arm,
@@ -28,13 +31,10 @@ from greffe.study.document import (
     LabelPoint,
     LayerMove,
     Marked,
-    Matrix,
-    ParameterRow,
     Part,
     Probe,
     Reading,
     Repeat,
-    Sample,
     Saving,
     StudyDocument,
     TransferProof,
@@ -340,16 +340,16 @@ def pictures() -> list[Matrix]:
     ]
 
 
-def samples() -> list[Sample]:
+def samples() -> list[LanguageSample]:
     """Return a generated text and a filled mask."""
     return [
-        Sample(
+        LanguageSample(
             run="runs/base",
             kind="generated",
             prompt="Bonjour les",
             text="Bonjour les amis, ce livre est <très> beau & je le relirai.",
         ),
-        Sample(
+        LanguageSample(
             run="runs/base",
             kind="filled",
             prompt="Ce roman est <mask> et long.",

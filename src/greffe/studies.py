@@ -24,7 +24,7 @@ from greffe.study.arms import AskedArms
 from greffe.study.document import StudyDocument
 from greffe.study.folder import STUDY_FILE, StudyDirectory
 from greffe.study.request import StudyRequest
-from greffe.study.run_documents import run_document
+from greffe.study.run_document import run_document
 from greffe.training.checkpoint import load_classification_tokenizer
 
 Runs = Mapping[str, str | Path | RunDirectory]

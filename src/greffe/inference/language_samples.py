@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
 
+from pydantic import Field
+
+from greffe.config.spec import Spec
 from greffe.data.pieces import SPACE
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.fill import MASK, fill
@@ -23,23 +25,31 @@ GAP_WORDS = 24
 _CONTENT_WORDS = re.compile(r"(?<= )[^\W\d_]{5,}")
 
 
-@dataclass(frozen=True)
-class LanguageSample:
+class LanguageSample(Spec):
     """A generated text or a filled mask."""
 
+    run: str
+    """Name of the run, or empty."""
     kind: Literal["generated", "filled"]
     prompt: str
     text: str = ""
     """Prompt and continuation; empty for a filled mask."""
-    words: list[tuple[str, float]] = field(default_factory=list)
+    words: list[tuple[str, float]] = Field(default_factory=list)
     """Words for the mask with their probabilities, most likely first."""
 
 
 def language_samples(
-    run: RunDirectory, prompts: Sequence[str], seed: int, *, texts: Sequence[str] = ()
+    run: RunDirectory,
+    prompts: Sequence[str],
+    seed: int,
+    *,
+    texts: Sequence[str] = (),
+    name: str | None = None,
 ) -> list[LanguageSample]:
-    """Return samples from a run on disk; see `model_samples`."""
-    return model_samples(load_model(run), load_tokenizer(run), prompts, seed, texts=texts)
+    """Return samples from a run on disk, under its name or another; see `model_samples`."""
+    model, tokenizer = load_model(run), load_tokenizer(run)
+    named = run.name if name is None else name
+    return model_samples(model, tokenizer, prompts, seed, texts=texts, run=named)
 
 
 def model_samples(
@@ -49,6 +59,7 @@ def model_samples(
     seed: int,
     *,
     texts: Sequence[str] = (),
+    run: str = "",
 ) -> list[LanguageSample]:
     """Continue the prompts and beginnings of texts, and fill masks in texts, as the heads allow.
 
@@ -60,12 +71,12 @@ def model_samples(
         chosen = [*prompts, *islice(filter(None, beginnings), TEXTS)]
         for prompt in dict.fromkeys(chosen):
             written = generate_text(model, tokenizer, prompt, seed=seed)
-            samples.append(LanguageSample("generated", prompt, text=written))
+            samples.append(LanguageSample(run=run, kind="generated", prompt=prompt, text=written))
     if "masked_token" in model.heads:
         for gapped in islice(_gapped(tokenizer, texts, seed), TEXTS):
             first, *_ = fill(model, tokenizer, gapped)
             words = [(filling.word, filling.probability) for filling in first]
-            samples.append(LanguageSample("filled", gapped, words=words))
+            samples.append(LanguageSample(run=run, kind="filled", prompt=gapped, words=words))
     return samples
 
 

@@ -5,12 +5,11 @@ Takes them from the views; knows nothing of how a matrix is drawn.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
 from greffe.config.sections import ModelSpec
+from greffe.config.spec import Spec
 from greffe.inference.views import mask_view, positions_view
 from greffe.model.positions.scheme import PositionScheme
 from greffe.model.views import Panel, View
@@ -22,8 +21,7 @@ PANELS = 4
 DIGITS = 4
 
 
-@dataclass(frozen=True)
-class Picture:
+class Matrix(Spec):
     """A matrix to be drawn, on a scale from `low` to `high`; values row by row."""
 
     title: str
@@ -36,7 +34,7 @@ class Picture:
     values: list[list[float]]
 
 
-def pictures(spec: ModelSpec, causal: bool, scheme: PositionScheme | None = None) -> list[Picture]:
+def pictures(spec: ModelSpec, causal: bool, scheme: PositionScheme | None = None) -> list[Matrix]:
     """The mask, then the positions, if there are any; `scheme` is a trained model's own."""
     positions = positions_view(spec, min(POSITIONS, spec.context), scheme)
     mask = mask_view(causal, min(MASK_TOKENS, spec.context))
@@ -47,9 +45,9 @@ def pictures(spec: ModelSpec, causal: bool, scheme: PositionScheme | None = None
     ]
 
 
-def _picture(view: View, panel: Panel) -> Picture:
+def _picture(view: View, panel: Panel) -> Matrix:
     values, column_label = _thinned(panel)
-    return Picture(
+    return Matrix(
         title=f"{view.title}: {panel.title}" if panel.title else view.title,
         meaning=view.meaning,
         row_label=panel.row_label,

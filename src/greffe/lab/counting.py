@@ -18,7 +18,6 @@ from greffe.model.heads.next_token import NextTokenHead
 from greffe.model.model import empty_model
 from greffe.model.parameters import account
 from greffe.model.positions.learned import Learned
-from greffe.study.document import ParameterRow
 
 PYTORCH_FEED_FORWARD = 2048
 """What torch.nn.TransformerEncoderLayer takes if it is told nothing."""
@@ -30,7 +29,6 @@ def count_parameters(recipe: Recipe, classes: int = 2) -> Counting:
     spec, vocab = recipe.model, recipe.tokenizer.vocab
     heads = _heads(spec.tied, classes)
     counted = account(spec, vocab, heads)
-    totals = {counted.base.block, *(row.block for row in counted.totals.values())}
     return Counting(
         recipe=recipe.name,
         vocab=vocab,
@@ -38,16 +36,7 @@ def count_parameters(recipe: Recipe, classes: int = 2) -> Counting:
         feed_forward=spec.feed_forward,
         layers=spec.layers,
         heads=spec.heads,
-        rows=[
-            ParameterRow(
-                block=row.block,
-                formula=row.formula,
-                closed=row.closed,
-                counted=row.counted,
-                is_total=row.block in totals,
-            )
-            for row in counted.rows
-        ],
+        rows=counted.rows,
         targets=_totals(spec, vocab, heads),
         mistakes=_mistakes(spec, vocab, classes),
     )

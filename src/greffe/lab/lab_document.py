@@ -10,7 +10,9 @@ from typing import Literal
 from greffe.config.components import Direction
 from greffe.config.spec import Spec
 from greffe.evaluation.intervals import Estimate
-from greffe.study.document import Matrix, ParameterRow, StudyDocument
+from greffe.inference.pictures import Matrix
+from greffe.model.parameters import ParameterRow
+from greffe.study.document import StudyDocument
 
 MistakeKind = Literal[
     "no_biases",

@@ -6,7 +6,6 @@ Every step leaves its result in the output folder; the same command goes on from
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,7 +34,6 @@ from greffe.report.number_format import Language
 from greffe.storage import disk_error, read_json, write_json
 from greffe.studies import Study, compare
 from greffe.study.arms.pretrained_arm import PretrainedArm
-from greffe.study.document import Matrix
 from greffe.training.compute import set_up_compute
 
 LAB_FILE = "lab.json"
@@ -110,7 +108,7 @@ def _attention(folder: Path, own: Recipe, size: TaskSize, overwrite: bool) -> At
             return _kept(folder / f"{kind.__name__}.json", kind, run, size, progress, overwrite)
 
         return Attention(
-            pictures=[Matrix(**asdict(one)) for one in (mask, bidirectional, positions)],
+            pictures=[mask, bidirectional, positions],
             mask=done(MaskTask, mask_task),
             order=done(OrderTask, order_task),
             chain=done(ChainTask, chain_task),

@@ -7,39 +7,41 @@ Knows nothing of how the table is printed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from greffe.config.components import HeadSpec
 from greffe.config.sections import ModelSpec
+from greffe.config.spec import Spec
 from greffe.model.model import Model, empty_model
 
 BASE_PARTS = ("embedding", "positions", "all layers", "final norm")
 """The rows whose sum is the base; the others are parts of one layer."""
 
 
-@dataclass(frozen=True)
-class Row:
+class ParameterRow(Spec):
     """One block: its formula with numbers, the formula's value, and the count in the model."""
 
     block: str
     formula: str
     closed: int
     counted: int
+    is_total: bool = False
+    """Whether it is the sum of a base, or of a base and a head."""
 
 
 @dataclass(frozen=True)
 class Account:
     """Parameters of a base, block by block, and of each head on it."""
 
-    blocks: tuple[Row, ...]
-    base: Row
-    heads: dict[str, Row]
-    totals: dict[str, Row]
+    blocks: tuple[ParameterRow, ...]
+    base: ParameterRow
+    heads: dict[str, ParameterRow]
+    totals: dict[str, ParameterRow]
     """Base and one head together, by the head's kind."""
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ParameterRow]:
         """All rows in the order of the table."""
         pairs = [row for kind in self.heads for row in (self.heads[kind], self.totals[kind])]
         return [*self.blocks, self.base, *pairs]
@@ -48,7 +50,7 @@ class Account:
         """Return the account as plain dictionaries and numbers."""
         return {
             "base": {"closed": self.base.closed, "counted": self.base.counted},
-            "blocks": [asdict(row) for row in self.blocks],
+            "blocks": [row.model_dump(exclude={"is_total"}) for row in self.blocks],
             "heads": {
                 kind: {
                     "formula": row.formula,
@@ -72,28 +74,30 @@ def account(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Accou
     model = empty_model(spec, vocab, heads)
     blocks = _blocks(spec, vocab, model)
     parts = [row for row in blocks if row.block in BASE_PARTS]
-    base = Row(
+    base = _row(
         "base",
         " + ".join(f"{row.closed:,}" for row in parts if row.closed),
         sum(row.closed for row in parts),
         _count(model, "base."),
+        is_total=True,
     )
     head_rows = {}
     totals = {}
     for kind, head in heads.items():
         formula, closed = head.parameters(spec.width, vocab)
-        row = Row(f"{_label(kind)} head", formula, closed, _count(model, f"heads.{kind}."))
+        row = _row(f"{_label(kind)} head", formula, closed, _count(model, f"heads.{kind}."))
         head_rows[kind] = row
-        totals[kind] = Row(
+        totals[kind] = _row(
             f"base + {row.block}",
             f"{base.closed:,} + {closed:,}",
             base.closed + closed,
             base.counted + row.counted,
+            is_total=True,
         )
     return Account(tuple(blocks), base, head_rows, totals)
 
 
-def _blocks(spec: ModelSpec, vocab: int, model: Model) -> list[Row]:
+def _blocks(spec: ModelSpec, vocab: int, model: Model) -> list[ParameterRow]:
     width, inner, layers = spec.width, spec.feed_forward, spec.layers
     position_formula, position_count = spec.position.parameters(spec)
     is_pre_norm = spec.norm == "pre"
@@ -105,13 +109,13 @@ def _blocks(spec: ModelSpec, vocab: int, model: Model) -> list[Row]:
     # Count the parts of a layer in a model with one layer: the base may have none.
     one_layer = empty_model(spec.model_copy(update={"layers": 1}), vocab, {})
 
-    def layer_row(block: str, formula: str, closed: int, *prefixes: str) -> Row:
+    def layer_row(block: str, formula: str, closed: int, *prefixes: str) -> ParameterRow:
         counted = sum(_count(one_layer, f"base.blocks.0.{prefix}") for prefix in prefixes)
-        return Row(block, formula, closed, counted)
+        return _row(block, formula, closed, counted)
 
     return [
-        Row("embedding", f"{vocab:,} × {width}", vocab * width, _count(model, "base.embedding.")),
-        Row("positions", position_formula, position_count, _count(model, "base.position.")),
+        _row("embedding", f"{vocab:,} × {width}", vocab * width, _count(model, "base.embedding.")),
+        _row("positions", position_formula, position_count, _count(model, "base.position.")),
         layer_row(
             "attention: query, key, value",
             f"3 × ({width} × {width} + {width})",
@@ -127,14 +131,22 @@ def _blocks(spec: ModelSpec, vocab: int, model: Model) -> list[Row]:
         ),
         layer_row("norms", f"2 × 2 × {width}", norms, "attention_norm.", "feed_forward_norm."),
         layer_row("one layer", f"{qkv:,} + {out:,} + {feed_forward:,} + {norms:,}", layer, ""),
-        Row("all layers", f"{layers} × {layer:,}", layers * layer, _count(model, "base.blocks.")),
-        Row(
+        _row("all layers", f"{layers} × {layer:,}", layers * layer, _count(model, "base.blocks.")),
+        _row(
             "final norm",
             f"2 × {width}" if is_pre_norm else "none",
             2 * width if is_pre_norm else 0,
             _count(model, "base.final_norm."),
         ),
     ]
+
+
+def _row(
+    block: str, formula: str, closed: int, counted: int, *, is_total: bool = False
+) -> ParameterRow:
+    return ParameterRow(
+        block=block, formula=formula, closed=closed, counted=counted, is_total=is_total
+    )
 
 
 def _label(kind: str) -> str:

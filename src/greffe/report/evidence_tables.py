@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from greffe.inference.language_samples import LanguageSample
+from greffe.inference.pictures import Matrix
+from greffe.model.parameters import ParameterRow
 from greffe.report.catalog import Catalog
 from greffe.report.report_table import Cell, Raw, Table, cell, number_column, text_column
 from greffe.report.table_cells import (
@@ -18,7 +21,7 @@ from greffe.report.table_cells import (
     percent_cell,
 )
 from greffe.report.verdict import arm_name
-from greffe.study.document import Matrix, ParameterRow, Repeat, Sample, StudyDocument
+from greffe.study.document import Repeat, StudyDocument
 
 LARGEST_SIDE = 24
 """Of a matrix that is written out as a table."""
@@ -118,7 +121,7 @@ def _step(side: int) -> int:
     return -(-side // LARGEST_SIDE)
 
 
-def samples_table(samples: Sequence[Sample], catalog: Catalog) -> Table:
+def samples_table(samples: Sequence[LanguageSample], catalog: Catalog) -> Table:
     """One line a generated text or gap."""
     return Table(
         "samples",

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from greffe.inference.language_samples import LanguageSample
+from greffe.inference.pictures import Matrix
+from greffe.model.parameters import ParameterRow
 from greffe.report.blocks import Block, Figure, Partial, Section, chart_texts, section
 from greffe.report.catalog import Catalog
 from greffe.report.charts import heat_chart
@@ -15,7 +18,6 @@ from greffe.report.evidence_tables import (
     parameters_table,
     samples_table,
 )
-from greffe.study.document import Matrix, ParameterRow, Sample
 
 
 def parameters_section(
@@ -65,11 +67,11 @@ def _picture(matrix: Matrix, number: int, catalog: Catalog) -> Figure:
     return Figure(ident, spoken.title, caption, svg, matrix_table(matrix, catalog))
 
 
-def samples_section(samples: Sequence[Sample], catalog: Catalog) -> Section | None:
+def samples_section(samples: Sequence[LanguageSample], catalog: Catalog) -> Section | None:
     """What the language models wrote and filled in."""
     if not samples:
         return None
-    by_run: dict[str, list[Sample]] = {}
+    by_run: dict[str, list[LanguageSample]] = {}
     for sample in samples:
         by_run.setdefault(sample.run, []).append(sample)
     blocks: list[Block] = [

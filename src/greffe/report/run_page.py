@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from greffe import __version__
+from greffe.inference.pictures import Matrix
 from greffe.report.blocks import Block, Code, Figure, Section, chart_texts, section
 from greffe.report.catalog import Catalog
 from greffe.report.charts import Point, Series, distinct_kinds, line_chart
@@ -16,7 +17,6 @@ from greffe.report.page import Page
 from greffe.report.report_table import Column, Raw, Table, cell, number_column, text_column
 from greffe.report.table_cells import SHOWN_HASH
 from greffe.study.arms import ARMS
-from greffe.study.document import Matrix
 from greffe.study.run_document import MetricPoint, RunDocument
 
 SHARES = ("accuracy", "macro_f1")

@@ -14,6 +14,9 @@ from greffe.config.spec import Spec
 from greffe.doctor.finding import Finding, PartName
 from greffe.evaluation.intervals import Estimate
 from greffe.evaluation.paired import McNemar
+from greffe.inference.language_samples import LanguageSample
+from greffe.inference.pictures import Matrix
+from greffe.model.parameters import ParameterRow
 
 # --- figures ------------------------------------------------------------------------------------
 
@@ -184,41 +187,6 @@ class Disagreement(Spec):
     readings: list[Reading]
 
 
-class ParameterRow(Spec):
-    """One block of a model and its parameters."""
-
-    block: str
-    formula: str
-    closed: int
-    counted: int
-    is_total: bool
-
-
-class Matrix(Spec):
-    """A matrix to be drawn: values row by row."""
-
-    title: str
-    meaning: str
-    row_label: str
-    column_label: str
-    low: float
-    high: float
-    is_choice: bool
-    values: list[list[float]]
-
-
-class Sample(Spec):
-    """Something that a language model wrote or filled in."""
-
-    run: str
-    kind: Literal["generated", "filled"]
-    prompt: str
-    text: str
-    """The whole generated text; empty for a filled mask."""
-    words: list[tuple[str, float]] = Field(default_factory=list)
-    """Words for a mask with their probabilities."""
-
-
 class LayerMove(Spec):
     """How far one part of the base moved while fine-tuning: |after - before| / |before|."""
 
@@ -300,7 +268,7 @@ class StudyDocument(Spec):
     parameters: dict[str, list[ParameterRow]]
     """By run."""
     pictures: list[Matrix]
-    samples: list[Sample]
+    samples: list[LanguageSample]
     proof: TransferProof
     findings: list[Finding]
     repeat: Repeat

@@ -1,7 +1,4 @@
-"""What a page shows of a plain run: facts, curves, parameters, pictures, samples, lineage.
-
-Knows no model; whoever reads a run directory fills it in.
-"""
+"""A run as a report shows it: facts, curves, parameters, pictures, samples, lineage."""
 
 from __future__ import annotations
 
@@ -10,7 +7,14 @@ from typing import Literal
 from pydantic import Field
 
 from greffe.config.spec import Spec
-from greffe.study.document import Matrix, ParameterRow, Sample
+from greffe.inference.language_samples import LanguageSample
+from greffe.inference.pictures import Matrix
+from greffe.model.parameters import ParameterRow
+from greffe.run import RECIPE_FILE, RunDirectory
+from greffe.study.model_views import parameter_rows, pictures_of, samples_of
+
+VALIDATION_MEASURES = ("loss", "bits_per_byte", "accuracy", "macro_f1", "log_loss")
+"""Measures on the validation part that are drawn over steps."""
 
 
 class MetricPoint(Spec):
@@ -34,13 +38,60 @@ class RunDocument(Spec):
     hashes: dict[str, str]
     """Of its initial base, tokenizer, weights and data, by name."""
     result: dict[str, str | int | float | None] = Field(default_factory=dict)
-    """How it ended, as its manifest says."""
+    """Final figures, as in its manifest."""
     loss: list[MetricPoint] = Field(default_factory=list)
-    """Of training."""
+    """Training loss."""
     valid: dict[str, list[MetricPoint]] = Field(default_factory=dict)
-    """What each look at the validation part gave, by measure."""
+    """Results on the validation part, by measure."""
     parameters: list[ParameterRow] = Field(default_factory=list)
     pictures: list[Matrix] = Field(default_factory=list)
-    samples: list[Sample] = Field(default_factory=list)
+    samples: list[LanguageSample] = Field(default_factory=list)
     recipe: str = ""
     """As TOML."""
+
+
+def run_document(run: RunDirectory) -> RunDocument:
+    """Return everything that is on disk about a run."""
+    manifest = run.manifest()
+    lineage = manifest.lineage
+    has_model = manifest.kind != "linear"
+    lines = list(run.metrics())
+    evaluations = [line for line in lines if line["kind"] == "valid"]
+    hashes = {
+        "initial base": lineage.initial_base,
+        "tokenizer": lineage.tokenizer,
+        "weights": manifest.weights,
+        **lineage.data,
+    }
+    return RunDocument(
+        name=run.path.resolve().name,
+        kind=manifest.kind,
+        status=manifest.status,
+        labels=manifest.labels,
+        parent=lineage.parent,
+        created=lineage.created,
+        command=lineage.command,
+        versions=lineage.versions,
+        hashes={name: digest for name, digest in hashes.items() if digest},
+        result=manifest.result,
+        loss=[
+            MetricPoint(step=line["step"], value=line["loss"])
+            for line in lines
+            if line["kind"] == "train" and line.get("loss") is not None
+        ],
+        valid={
+            measure: [
+                MetricPoint(step=line["step"], value=line[measure])
+                for line in evaluations
+                if line.get(measure) is not None
+            ]
+            for measure in VALIDATION_MEASURES
+            if any(line.get(measure) is not None for line in evaluations)
+        },
+        parameters=parameter_rows(run) if has_model else [],
+        pictures=pictures_of(run) if has_model else [],
+        samples=samples_of(run.path.resolve().name, run, ())
+        if manifest.kind == "language-model"
+        else [],
+        recipe=run.recipe().to_toml() if (run.path / RECIPE_FILE).exists() else "",
+    )

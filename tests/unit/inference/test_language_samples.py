@@ -164,4 +164,5 @@ def test_samples_of_a_run_are_those_of_its_model(
 ) -> None:
     directory, model = run
     found = language_samples(directory, PROMPTS, 3, texts=TEXTS)
-    assert found == model_samples(model, tiny_tokenizer, PROMPTS, 3, texts=TEXTS)
+    name = directory.name
+    assert found == model_samples(model, tiny_tokenizer, PROMPTS, 3, texts=TEXTS, run=name)

@@ -6,6 +6,7 @@ import pytest
 from tests.builders import arm, comparison, estimate, study_document
 
 from greffe.config.recipe_files import load_recipe
+from greffe.inference.pictures import Matrix
 from greffe.lab.counting import count_parameters
 from greffe.lab.lab_document import (
     Attention,
@@ -24,7 +25,7 @@ from greffe.lab.lab_document import (
     TwoAnswers,
     Untrained,
 )
-from greffe.study.document import Matrix, StudyDocument
+from greffe.study.document import StudyDocument
 
 SENTENCE = "Un <roman> & « beau »"
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
+from greffe.inference.pictures import Matrix
 from greffe.report.charts import confusion_chart, heat_chart
 from greffe.report.charts.png import encode_png
-from greffe.study.document import Matrix
 
 SVG = "{http://www.w3.org/2000/svg}"
 HEAD = {"ident": "c", "title": "T", "description": "D"}

@@ -30,7 +30,7 @@ from greffe.report.charts.svg import (
 )
 
 if TYPE_CHECKING:
-    from greffe.study.document import Matrix
+    from greffe.inference.pictures import Matrix
 
 LARGEST_RULED = 24
 SIDE, WIDTH = 300.0, 400.0
