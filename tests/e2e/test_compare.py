@@ -161,6 +161,15 @@ def test_the_same_call_computes_nothing_again(study, world, test_part, monkeypat
     assert after == before
 
 
+def test_a_report_that_is_built_again_leaves_the_document_alone(study, tmp_path):
+    document = study.path / "report.json"
+    before = document.stat()
+    greffe.report(study.path)
+    assert document.stat().st_mtime_ns == before.st_mtime_ns
+    greffe.report(study.path, tmp_path)
+    assert (tmp_path / "report.json").read_text("utf-8") == document.read_text("utf-8")
+
+
 def compared(world, test_part, tmp_path, *, seeds, budget):
     """The study that a few tests here run, with some of its choices."""
     with quiet():

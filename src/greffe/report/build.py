@@ -13,6 +13,7 @@ from greffe.report.run_page import named_apart, run_tables, runs_page
 from greffe.report.study_page import study_page, study_tables
 from greffe.storage import disk_error, write_atomic, write_json
 from greffe.study.document import StudyDocument
+from greffe.study.folder import StudyDirectory
 from greffe.study.run_document import RunDocument
 
 HTML_FILE = "report.html"
@@ -26,7 +27,9 @@ def write_study_report(document: StudyDocument, folder: Path, *, language: Langu
     catalog = load_catalog(language)
     page = study_page(document, catalog)
     _write(page, study_tables(document, catalog), catalog, folder)
-    write_json(folder / JSON_FILE, document.model_dump(mode="json"))
+    target = StudyDirectory(folder)
+    if not target.is_study:  # a study's own folder holds the document already
+        target.write_document(document)
     return folder / HTML_FILE
 
 
