@@ -22,7 +22,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo base docs test test-fast pytest-fast pytest-slow browser lint types layers format bench clean
+.PHONY: help venv demo base docs test test-fast pytest pytest-alone browser lint types layers format bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,16 +49,17 @@ base: $(STAMP) ## repeat the base that ships, two to three hours; CORPUS=folder 
 docs: $(STAMP) ## the documentation site, in site/; open site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-test: lint types layers docs pytest-fast pytest-slow ## every check and every test
+test: lint types layers docs pytest pytest-alone ## every check and every test
 
-test-fast: lint types layers pytest-fast ## every check, and the tests that take moments
+test-fast: lint types layers browser ## every check, and the tests that take moments
+	$(PYTEST) -n 2 --dist worksteal -m "not slow and not alone"
 
-pytest-fast: $(STAMP) browser
-	$(PYTEST) -n 2 -m "not slow"
+pytest: $(STAMP) browser
+	$(PYTEST) -n 2 --dist worksteal -m "not alone"
 
-# Slow tests measure time, memory or interruption: one at a time.
-pytest-slow: $(STAMP)
-	$(PYTEST) -m slow
+# Tests that measure time or memory, or start several processes: one at a time.
+pytest-alone: $(STAMP)
+	$(PYTEST) -m alone
 
 browser: ## Chromium, in which the reports are tested; installed where it is missing and may be
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || \

@@ -295,7 +295,7 @@ def test_wrong_flags(command, world, tmp_path, flags, message):
     assert not out.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_a_study_killed_five_times_gives_the_same_report(world, test_part, tmp_path):
     def words(out):
         flags = ["--seeds", "2", "--labels", "12", "--budget", "6epochs"]

@@ -158,7 +158,7 @@ def wait_for_step(out: Path, step: int, process: subprocess.Popen[str]) -> None:
     raise AssertionError(f"step {step} was never reached: {process.poll()}")
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_killed_at_random_points(world, tmp_path):
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     whole, parts = tmp_path / "whole", tmp_path / "parts"

@@ -18,7 +18,7 @@ HEAD = ["objective.dropout=0"]
 """No dropout: what is dropped is drawn by each rank for its own rows."""
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize("objective", ["masked", "hybrid"])
 def test_two_ranks_end_where_one_does(world, tmp_path, objective):
     with quiet():
@@ -38,7 +38,7 @@ def test_two_ranks_end_where_one_does(world, tmp_path, objective):
     assert errors.count("run written to") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_two_ranks_average_the_same_members(world, tmp_path):
     with quiet():
         alone = greffe.finetune(
@@ -60,7 +60,7 @@ def test_two_ranks_average_the_same_members(world, tmp_path):
     assert errors.count("average of 2") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_two_ranks_learn_labels_of_others_first(world, tmp_path):
     others, before = tmp_path / "others.tsv", tmp_path / "before.tsv"
     for path, seed in ((others, 5), (before, 6)):

@@ -214,7 +214,7 @@ def test_a_base_that_is_not_its_own_is_noticed(saved: Path, reader: BaseReader) 
         LinearClassifier.load(saved, reader)
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_1600_reviews_of_100_words_take_seconds() -> None:
     """Processor time, since the clock also counts what else the machine does."""
     short = toy_reviews(16_000, seed=0)

@@ -123,7 +123,7 @@ for corpus in sys.argv[2:]:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_memory_does_not_grow_with_the_corpus(tmp_path):
     draw = rng(0, "corpus")
     lines = [" ".join(f"mot{word}" for word in draw.integers(0, 50_000, 40)) for _ in range(20_000)]

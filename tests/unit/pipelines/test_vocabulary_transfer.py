@@ -273,7 +273,7 @@ print(run.manifest().lineage.initial_base, base_hash(load_model(run)))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_two_processes_replant_alike(
     text: Path,
     parent: RunDirectory,

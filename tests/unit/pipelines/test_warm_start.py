@@ -178,7 +178,7 @@ print(before, base_hash(model))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_two_processes_begin_alike(
     corpus: Path, two_ranks: Callable[..., list[tuple[str, str]]]
 ) -> None:
