@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greffe.data.encoding import CHUNK_BYTES, cut_chunks
-from greffe.data.scan import Fate
+from greffe.data.scan import Assignment
 from greffe.data.shard_writer import ShardWriter
 from greffe.data.shards import PackedRows, ShardInfo, TokenSplit
 
@@ -84,7 +84,7 @@ def test_documents_come_back_by_number(content: list[list[list[int]]]) -> None:
 
 
 texts = st.lists(
-    st.tuples(st.text(min_size=1, max_size=20), st.sampled_from([f.value for f in Fate])),
+    st.tuples(st.text(min_size=1, max_size=20), st.sampled_from([f.value for f in Assignment])),
     max_size=40,
 )
 
@@ -95,7 +95,7 @@ def test_chunks_lose_no_document(
     fated: list[tuple[str, int]], shard_bytes: int, start: int
 ) -> None:
     chunks = list(cut_chunks(iter(fated), start, shard_bytes))
-    for fate, part in ((Fate.TRAIN, "train"), (Fate.VALID, "valid")):
+    for fate, part in ((Assignment.TRAIN, "train"), (Assignment.VALID, "valid")):
         cut = [text for chunk in chunks for text in getattr(chunk, part)]
         assert cut == [text for text, value in fated if value == fate]
     assert chunks[-1].end == start + len(fated) and chunks[-1].closes

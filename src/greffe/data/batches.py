@@ -1,4 +1,4 @@
-"""Batch: what an objective makes of rows and a model reads. Tensors only; knows no model."""
+"""Batch: the tensors that an objective prepares and a model takes as input."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Batch:
-    """Token ids with what attention may see, and what is to be predicted where.
+    """Token ids, attention information, and the targets with their positions.
 
-    `counts` holds for each term of the loss how many predictions it sums over, known before the
-    forward pass, so that steps over several parts or processes divide once by the global count.
+    `counts` holds the number of predictions per term of the loss. It is known before the forward
+    pass, so that a step over several micro-batches or ranks divides once by the global count.
     """
 
     ids: Tensor
     """[B, T] int64."""
     counts: dict[str, float]
-    """Predictions a term of the loss."""
+    """Number of predictions per term of the loss."""
     lengths: Tensor | None = None
-    """[B] real tokens a row; None: no padding."""
+    """[B] tokens per row without padding; None: no padding."""
     documents: Tensor | None = None
-    """[B, T] document number inside the row; None: one document a row."""
+    """[B, T] index of the document within the row; None: one document per row."""
     positions: Tensor | None = None
-    """[B, T] position inside the document; None: 0, 1, 2 …"""
+    """[B, T] position within the document; None: 0, 1, 2 …"""
     targets: Tensor | None = None
-    """What is to be predicted: [N] token ids at `indices`, or [B] class numbers."""
+    """The targets: [N] token ids at `indices`, or [B] class indices."""
     indices: Tensor | None = None
-    """[N] flat positions in [B·T] that are predicted."""
+    """[N] indices into the flattened [B·T] positions at which tokens are predicted."""
     follows: Tensor | None = None
-    """[B] 1 where the second half follows the first."""
+    """[B] 1 if the second segment follows the first."""
     tokens: int = 0
-    """Real tokens read."""
+    """Number of tokens without padding."""
     target_bytes: dict[str, int] = field(default_factory=dict)
-    """UTF-8 bytes of the predicted tokens a term, for bits per byte."""
+    """UTF-8 bytes of the predicted tokens per term, for bits per byte."""
     parts: dict[str, Batch] = field(default_factory=dict)
-    """Sub-batches of an objective that reads rows in two ways."""
+    """Sub-batches of an objective that combines others."""
 
 
 def pad_rows(rows: Sequence[npt.NDArray[np.integer]], pad: int) -> tuple[Tensor, Tensor | None]:
-    """Rows of unequal length → ids [B, T] and lengths [B], or None where none is shorter."""
+    """Pad rows to ids [B, T]; also return lengths [B], or None if all rows are equally long."""
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     width = int(lengths.max())
     ids = np.full((len(rows), width), pad, dtype=np.int64)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = row
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = row
     needs_lengths = bool((lengths < width).any())
     return torch.from_numpy(ids), torch.from_numpy(lengths) if needs_lengths else None

@@ -1,6 +1,6 @@
-"""Tables in Arrow's world: .parquet files, and datasets by name (`hf:`). Both are optional extras.
+"""Tables in Arrow formats: .parquet files and Hugging Face datasets (`hf:`), as optional extras.
 
-Knows nothing of which column means what. Only the wanted columns are read.
+Only the requested columns are read.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _ROWS_AT_ONCE = 256
 
 
 class ParquetTable(Table):
-    """A .parquet file, read a few rows at a time."""
+    """A .parquet file, read in small batches of rows."""
 
     unit: ClassVar[str] = "Row"
 
     @classmethod
     def open(cls, source: str) -> ParquetTable:
-        """Look at the schema."""
+        """Read the column names from the schema."""
         with _parquet(source) as file:
             return cls(source, tuple(file.schema_arrow.names), True)
 
     def rows(self, wanted: Sequence[int]) -> Iterator[Row]:
-        """Rows from 1 on; a missing value is None."""
+        """Yield the rows, numbered from 1; a missing value is None."""
         names = [self.columns[position] for position in wanted]
         number = 0
         with _parquet(self.source) as file:
@@ -55,36 +55,36 @@ def _parquet(source: str) -> Iterator[ParquetFile]:
     except ImportError:
         raise MissingExtraError("pyarrow", "parquet", "Reading .parquet") from None
     check_file(source)
-    with ExitStack() as linear:
+    with ExitStack() as stack:
         where: str | IO[bytes] = source
-        if split_suffix(source)[1]:  # the reader jumps about in the file, so it needs it unpacked
-            where = linear.enter_context(tempfile.TemporaryFile())
+        if split_suffix(source)[1]:  # the reader needs random access, so decompress first
+            where = stack.enter_context(tempfile.TemporaryFile())
             for chunk in read_chunks(source):
                 where.write(chunk)
             where.seek(0)
         try:
-            yield linear.enter_context(ParquetFile(where, pre_buffer=False))
+            yield stack.enter_context(ParquetFile(where, pre_buffer=False))
         except (pyarrow.ArrowException, OSError) as error:
             raise damaged(source, error) from None
 
 
 @dataclass(frozen=True)
 class HubTable(Table):
-    """A dataset by name or from a local folder, streamed; none of its code is run."""
+    """A dataset by name or from a local folder, streamed; dataset scripts are not executed."""
 
-    names_of_classes: dict[str, list[str]]
+    class_names: dict[str, list[str]]
 
     unit: ClassVar[str] = "Row"
 
     @classmethod
     def open(cls, source: str) -> HubTable:
-        """Look at the features, or at the first row where the format has none."""
+        """Read the column names from the features or, if there are none, from the first row."""
         dataset = _load(source)
         if dataset.features is None:
             with _explained(source):
                 first = next(iter(dataset.take(1)), None)
             if first is None:
-                raise DataError(f"{source} holds no rows.", expected="a dataset", found="no row")
+                raise DataError(f"{source} has no rows.", expected="a dataset", found="no rows")
             return cls(source, tuple(first), True, {})
         classes = {
             name: list(feature.names)
@@ -94,7 +94,7 @@ class HubTable(Table):
         return cls(source, tuple(dataset.features), True, classes)
 
     def rows(self, wanted: Sequence[int]) -> Iterator[Row]:
-        """Rows from 1 on; classes by their names, and an unlabelled row (-1) without one."""
+        """Yield the rows, numbered from 1; class numbers become names, and -1 (unlabelled) None."""
         names = [self.columns[position] for position in wanted]
         dataset = _load(self.source).select_columns(names)
         with _explained(self.source):
@@ -102,7 +102,7 @@ class HubTable(Table):
                 yield number, [self._named(name, row[name]) for name in names]
 
     def _named(self, column: str, value: object) -> object:
-        classes = self.names_of_classes.get(column)
+        classes = self.class_names.get(column)
         if classes is None or not isinstance(value, int):
             return value
         return classes[value] if 0 <= value < len(classes) else None
@@ -123,16 +123,16 @@ def _load(source: str) -> Dataset | IterableDataset:
     chosen = split or ("train" if "train" in parts else next(iter(parts)))
     if chosen not in parts or (split is None and chosen != "train" and len(parts) > 1):
         raise DataError(
-            f"{source}: which split?" if split is None else f"{source} has no split {split!r}.",
+            f"{source} needs a split." if split is None else f"{source} has no split {split!r}.",
             expected=f"one of the splits {', '.join(parts)}",
-            found=split or "no split named, and none called train",
+            found=split or "no split given, and none named train",
             hint=f"for example {HUB_PREFIX}{name}:{next(iter(parts))}",
         )
     return parts[chosen]
 
 
 def split_hub_name(source: str) -> tuple[str, str | None]:
-    """`hf:owner/name:split` → (owner/name, split); a local folder may hold a colon in its name."""
+    """Split `hf:owner/name:split` into (owner/name, split); local folders may contain colons."""
     whole = source.removeprefix(HUB_PREFIX)
     name, colon, split = whole.rpartition(":")
     if not colon or "/" in split or Path(whole).is_dir():
@@ -142,7 +142,7 @@ def split_hub_name(source: str) -> tuple[str, str | None]:
 
 @contextmanager
 def _explained(source: str) -> Iterator[None]:
-    # The library lets through errors of its file systems, parsers and network, of no common class.
+    # The library raises errors of file systems, parsers and network without a common base class.
     try:
         yield
     except DataError:
@@ -150,7 +150,7 @@ def _explained(source: str) -> Iterator[None]:
     except Exception as error:
         raise DataError(
             f"{source} cannot be read.",
-            expected="hf:owner/name, hf:owner/name:split or hf:/folder, without code of its own",
+            expected="hf:owner/name, hf:owner/name:split or hf:/folder, without a dataset script",
             found=f"{type(error).__name__}: {error}",
-            hint="check the name, the network, or download the files and give their folder",
+            hint="check the name and the network, or download the files and pass their folder",
         ) from error

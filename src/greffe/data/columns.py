@@ -1,6 +1,6 @@
-"""Tables as columns: which holds the text, which the label, and what their cells say.
+"""Find the text and label columns of a table and convert their cells.
 
-Knows nothing of how a table is stored; `rows.py` and `columnar.py` read the kinds there are.
+The file formats are in `rows.py` and `columnar.py`.
 """
 
 from __future__ import annotations
@@ -22,66 +22,66 @@ LABEL_NAMES = (
     *("label", "class", "sentiment", "target", "category", "rating", "stars", "polarity"),
     *("étiquette", "etiquette", "classe", "note"),
 )
-_SHOWN = 12  # columns listed in a message
+_MOST_LISTED = 12  # columns in a message
 
-Row = tuple[int, list[object] | None]  # number of the line or row, wanted cells; None: a blank line
+Row = tuple[int, list[object] | None]  # line or row number, requested cells; None: a blank line
 
 
 @dataclass(frozen=True)
 class Table(ABC):
-    """A table that can be read from its start as often as needed, a row at a time."""
+    """A table that is read row by row and can be read several times."""
 
     source: str
-    columns: tuple[str, ...]  # names in the header, or without one the cells of the first row
+    columns: tuple[str, ...]  # names in the header or, without a header, cells of the first row
     headed: bool
 
     unit: ClassVar[str] = "Line"  # what row numbers count
 
     @abstractmethod
     def rows(self, wanted: Sequence[int]) -> Iterator[Row]:
-        """The cells of the wanted columns, row after row."""
+        """Yield the cells of the requested columns, row by row."""
 
-    def place(self, number: int) -> str:
-        """How a message names a row."""
+    def location(self, number: int) -> str:
+        """Return the name of a row for messages."""
         return f"{self.unit} {number} of {self.source}"
 
 
 def is_header(cells: Sequence[str], given: Sequence[str | None]) -> bool:
-    """Whether a first row names columns: the user named one, or a cell is a known name."""
+    """Return whether a first row is a header: a column was specified, or a cell is a known name."""
     known = {*TEXT_NAMES, *LABEL_NAMES}
     return any(given) or any(_plain(cell) in known for cell in cells)
 
 
 def find_text(table: Table, name: str | None) -> int:
-    """Position of the text: by name; without a header the only column, or the second of two."""
+    """Return the index of the text column; without a header, the last of one or two columns."""
     if not table.headed and len(table.columns) <= 2:
         return len(table.columns) - 1
     return _find(table, "text", name, TEXT_NAMES, taken=None)
 
 
 def find_label(table: Table, name: str | None, *, text: int) -> int:
-    """Position of the label: by name; without a header the first of two columns."""
+    """Return the index of the label column; without a header, the first of two columns."""
     if not table.headed and len(table.columns) == 2:
         return 0
     return _find(table, "label", name, LABEL_NAMES, taken=text)
 
 
 def text_of(value: object, table: Table, number: int) -> str:
-    """A cell of the text column as text; a missing one is the empty text."""
+    """Return a text cell as a string; a missing value is the empty string."""
     return "" if _missing(value) else _as_text(value, "text", table, number)
 
 
 def label_of(value: object, table: Table, number: int) -> str:
-    """A cell of the label column as text; a missing one is a DataError."""
+    """Return a label cell as a string; a missing value is a DataError."""
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # whole numbers become floats as soon as a column misses one
+        value = int(value)  # integers are stored as floats in columns with missing values
     label = "" if _missing(value) else _as_text(value, "label", table, number).strip()
     if not label:
         raise DataError(
-            f"{table.place(number)} has no label.",
+            f"{table.location(number)} has no label.",
             expected="a label in every row",
             found="an empty cell",
-            hint="label the row or remove it; texts without labels are for pretrain and predict",
+            hint="label the row or remove it; pretrain and predict accept texts without labels",
         )
     return label
 
@@ -99,39 +99,40 @@ def _find(
     for candidate in names:
         if candidate in plain and (position := plain.index(candidate)) != taken:
             return position
-    listed = ", ".join(_shorten(column) for column in table.columns[:_SHOWN])
-    more = f" and {len(table.columns) - _SHOWN} more" if len(table.columns) > _SHOWN else ""
+    listed = ", ".join(_shorten(column) for column in table.columns[:_MOST_LISTED])
+    rest = len(table.columns) - _MOST_LISTED
+    more = f" and {rest} more" if rest > 0 else ""
     noun = "column" if len(table.columns) == 1 else "columns"
-    place = "the header" if table.headed else "the first row, taken for data"
+    where = "the header" if table.headed else "the first row, which is not a header"
     raise DataError(
         f"{table.source} has no column {name!r}."
         if name is not None
-        else f"{table.source} has no {what} column that can be recognised.",
+        else f"{table.source} has no recognizable {what} column.",
         expected=f"a column named {name}"
         if name is not None
         else f"a column named {', '.join(known)}; or no header and two columns, label and text",
-        found=f"{len(table.columns)} {noun} in {place}: {listed}{more}",
-        hint=f"name it with --{what}-column",
+        found=f"{len(table.columns)} {noun} in {where}: {listed}{more}",
+        hint=f"specify it with --{what}-column",
     )
 
 
 def _as_text(value: object, what: str, table: Table, number: int) -> str:
-    if isinstance(value, bytes):  # parquet written without the string type
+    if isinstance(value, bytes):  # .parquet written without the string type
         try:
             return value.decode("utf-8")
         except UnicodeDecodeError as error:
             raise DataError(
-                f"{table.place(number)}: the {what} is not UTF-8.",
+                f"{table.location(number)}: the {what} is not UTF-8.",
                 expected="text in UTF-8",
                 found=f"the byte 0x{value[error.start]:02X} at byte offset {error.start}",
             ) from None
     if isinstance(value, (list, dict)):
-        kind = "list" if isinstance(value, list) else "group of fields"
+        kind = "list" if isinstance(value, list) else "struct"
         raise DataError(
-            f"{table.place(number)}: the {what} is a {kind}.",
-            expected=f"one {what} a row",
+            f"{table.location(number)}: the {what} is a {kind}.",
+            expected=f"one {what} per row",
             found=_shorten(str(value)),
-            hint=f"name another column with --{what}-column",
+            hint=f"specify another column with --{what}-column",
         )
     return str(value)
 

@@ -1,8 +1,8 @@
-"""Which pieces stand near which, counted in packed tokens. Knows nothing of vectors, nor of torch.
+"""Co-occurrence counts of pieces in a corpus, for word vectors.
 
-Pieces are numbered by rank, the most frequent one first, so that most counts fall into few pages
-of the table. A pair is counted once, in the row of its rarer piece; the table is mirrored at the
-end. Memory is the table and one chunk, whatever the size of the corpus.
+Pieces are numbered by frequency rank, so that most counts fall into few pages of the table. A pair
+is counted once, in the row of its rarer piece; the table is made symmetric at the end. Memory is
+the table and one chunk, whatever the size of the corpus.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from greffe.data.shards import Int64s, TokenSplit
 
 WINDOW = 5
 TOKENS = 40_000_000
-"""So many are counted of a larger corpus: more would change the vectors very little."""
+"""Tokens counted of a larger corpus: more would hardly change the vectors."""
 CHUNK = 1 << 18  # its arrays stay in the processor's cache
 TABLE_BYTES = 512 << 20
 _BLOCK = 512
@@ -25,45 +25,45 @@ _BLOCK = 512
 
 @dataclass(frozen=True)
 class Chunk:
-    """Tokens from `begin` up to `end` of a part."""
+    """The tokens from `begin` up to `end` of a split."""
 
     begin: int
     end: int
 
     @property
     def tokens(self) -> int:
-        """How many these are."""
+        """Number of tokens."""
         return self.end - self.begin
 
 
 def spread_chunks(tokens: int, most: int = TOKENS, size: int = CHUNK) -> list[Chunk]:
-    """Chunks of about `size` that cover all tokens, or `most` of them, spread evenly."""
+    """Return chunks of about `size` that cover all tokens, or `most` of them, evenly spread."""
     wanted = min(tokens, most)
     count = -(-wanted // size)
     chunks = []
     for number in range(count):
-        begin, following = (tokens * place // count for place in (number, number + 1))
-        first, last = (wanted * place // count for place in (number, number + 1))
+        begin, following = (tokens * index // count for index in (number, number + 1))
+        first, last = (wanted * index // count for index in (number, number + 1))
         chunks.append(Chunk(begin, min(begin + last - first, following)))
     return chunks
 
 
 def rank_pieces(
-    part: TokenSplit, chunks: Sequence[Chunk], vocab: int, specials: Sequence[int]
+    split: TokenSplit, chunks: Sequence[Chunk], vocab: int, specials: Sequence[int]
 ) -> Int64s:
-    """Ids of the pieces that occur, the most frequent one first, without the special ones."""
+    """Return the ids of the pieces that occur, most frequent first, without special pieces."""
     frequencies = np.zeros(vocab, np.int64)
     for chunk in chunks:
-        frequencies += np.bincount(part.span(chunk.begin, chunk.end)[0], minlength=vocab)
+        frequencies += np.bincount(split.span(chunk.begin, chunk.end)[0], minlength=vocab)
     frequencies[list(specials)] = 0
     order = np.argsort(-frequencies, kind="stable")
     return order[: np.count_nonzero(frequencies)]
 
 
 class NeighbourCounts:
-    """How often the piece of a row and the piece of a column stand within a window, both ways.
+    """How often two pieces occur within a window of each other.
 
-    Rows are all ranked pieces, columns as many of the first ones as `table_bytes` has room for.
+    Rows are all ranked pieces; columns are as many of the most frequent ones as fit `table_bytes`.
     """
 
     def __init__(
@@ -78,13 +78,13 @@ class NeighbourCounts:
         self._rows = len(pieces)
         a_column = max(1, self._rows) * np.dtype(np.float32).itemsize
         self._columns = min(self._rows, max(1, table_bytes // a_column))
-        self._ranks = np.full(vocab, self._rows, np.int64)  # what has no rank is behind all rows
+        self._ranks = np.full(vocab, self._rows, np.int64)  # pieces without a rank
         self._ranks[pieces] = np.arange(self._rows)
         self._table = np.zeros(self._rows * self._columns, np.float32)
 
-    def add(self, part: TokenSplit, chunk: Chunk) -> None:
-        """Count the pairs that begin in a chunk; no pair is of two documents."""
-        ids, documents = part.span(chunk.begin, min(chunk.end + self.window, part.tokens))
+    def add(self, split: TokenSplit, chunk: Chunk) -> None:
+        """Count the pairs that begin in a chunk; pairs across documents are not counted."""
+        ids, documents = split.span(chunk.begin, min(chunk.end + self.window, split.tokens))
         ranks = self._ranks[ids]
         for distance in range(1, self.window + 1):
             size = min(chunk.tokens, len(ids) - distance)
@@ -95,14 +95,14 @@ class NeighbourCounts:
             rare = np.maximum(ranks[left], ranks[right])
             is_pair = documents[left] == documents[right]
             is_pair &= (rare < self._rows) & (frequent < self._columns)
-            places = rare * self._columns + frequent
-            np.add.at(self._table, places[is_pair], np.float32(1))
+            cells = rare * self._columns + frequent
+            np.add.at(self._table, cells[is_pair], np.float32(1))
 
     def finish(self) -> npt.NDArray[np.float32]:
-        """The table [pieces, contexts]; nothing can be added after it."""
+        """Make the table [pieces, contexts] symmetric and return it; call once, at the end."""
         table = self._table.reshape(self._rows, self._columns)
-        # Among the columns' own pieces, only what is not above the diagonal was counted. By
-        # blocks: the whole of it transposed would be a second table.
+        # Only cells on or below the diagonal were counted. Block by block, because transposing
+        # everything at once would need a second table.
         for begin in range(0, self._columns, _BLOCK):
             end = min(begin + _BLOCK, self._columns)
             block, rest = slice(begin, end), slice(end, self._columns)

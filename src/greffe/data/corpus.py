@@ -1,9 +1,9 @@
-"""Corpus: a folder of shards with its manifest and tokenizer, opened strictly. Knows no torch.
+"""Corpus: a folder of token shards with its manifest and tokenizer.
 
-corpus.json        what it holds, from which sources, with the hash of every file
-tokenizer.json     the vocabulary its tokens were made with
-train-00000.*      shards of the training part
-valid-00000.*      shards of the held-out part
+corpus.json        the manifest: contents, sources and the hash of every file
+tokenizer.json     the tokenizer of its tokens
+train-00000.*      shards of the training split
+valid-00000.*      shards of the validation split
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from greffe.run import TOKENIZER_FILE
 from greffe.storage import file_hash, read_json, write_json
 
 CORPUS_FILE = "corpus.json"
-PREPARE_FILE = "prepare.json"  # the state of a corpus that is not finished
+PREPARE_FILE = "prepare.json"  # the state of an unfinished corpus
 
 
 class CorpusRequest(Spec):
-    """Everything that decides what a corpus holds."""
+    """Everything that determines the content of a corpus."""
 
     sources: list[dict[str, Any]]
     options: dict[str, Any]
     valid: float
     seed: int
     tokenizer: str
-    """Fingerprint of a given tokenizer, or what to train."""
+    """Fingerprint of a given tokenizer, or a description of the one to train."""
     shard_bytes: int
 
 
@@ -47,18 +47,18 @@ class CorpusManifest(Spec):
     train: list[ShardInfo]
     valid: list[ShardInfo]
     documents: int
-    """Documents kept, in both parts."""
+    """Documents kept, in both splits."""
     duplicates: int
-    """Documents dropped because an equal one came before."""
+    """Documents dropped as copies of an earlier one."""
     bytes: int
     """UTF-8 bytes of the documents kept."""
     request: CorpusRequest
     data_hash: str
-    """SHA-256 over the hashes of all shards: equal hashes, equal data."""
+    """SHA-256 over the hashes of all shards; identifies the data."""
 
     @property
     def tokens(self) -> int:
-        """Tokens in both parts."""
+        """Tokens in both splits."""
         return sum(shard.tokens for shard in (*self.train, *self.valid))
 
 
@@ -69,7 +69,7 @@ def make_manifest(
     request: CorpusRequest,
     duplicates: int,
 ) -> CorpusManifest:
-    """The manifest of finished shards."""
+    """Return the manifest of finished shards."""
     shards = [*train, *valid]
     hashes = "".join(shard.tokens_sha256 + shard.offsets_sha256 for shard in shards)
     return CorpusManifest(
@@ -86,7 +86,7 @@ def make_manifest(
 
 
 def read_manifest(folder: Path) -> CorpusManifest:
-    """The manifest of a corpus, or a CorruptError that says what is wrong with it."""
+    """Read the manifest of a corpus; raise CorruptError if it is invalid."""
     path = folder / CORPUS_FILE
     try:
         return CorpusManifest.model_validate(read_json(path, "the corpus's manifest"))
@@ -101,17 +101,17 @@ def read_manifest(folder: Path) -> CorpusManifest:
 
 
 def write_manifest(folder: Path, manifest: CorpusManifest) -> None:
-    """Say what the folder holds; its presence makes the folder a corpus."""
+    """Write the manifest, which marks the folder as a finished corpus."""
     write_json(folder / CORPUS_FILE, manifest.model_dump(mode="json"))
 
 
 def is_corpus(path: str | Path) -> bool:
-    """Whether a finished corpus is there."""
+    """Return whether the path is a finished corpus."""
     return (Path(path) / CORPUS_FILE).is_file()
 
 
 class Corpus:
-    """A prepared corpus: manifest, tokenizer and the two parts."""
+    """A prepared corpus: manifest, tokenizer and the two splits."""
 
     def __init__(self, path: Path, manifest: CorpusManifest, tokenizer: Tokenizer) -> None:
         self.path = path
@@ -125,7 +125,7 @@ class Corpus:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """The corpus at `path`, with every file there and of the right size."""
+        """Open the corpus at `path`; check that every file exists and has the right size."""
         folder = Path(path)
         if not is_corpus(folder):
             unfinished = (folder / PREPARE_FILE).is_file()
@@ -139,17 +139,17 @@ class Corpus:
         tokenizer = Tokenizer.load(folder / TOKENIZER_FILE)
         if tokenizer.fingerprint != manifest.fingerprint:
             raise MismatchError(
-                f"{folder / TOKENIZER_FILE} is not the tokenizer this corpus was made with.",
+                f"{folder / TOKENIZER_FILE} is not the tokenizer of this corpus.",
                 expected=f"tokenizer {manifest.fingerprint}",
                 found=f"tokenizer {tokenizer.fingerprint}",
-                hint="put the right file back, or prepare the corpus again with --overwrite",
+                hint="restore the original file, or prepare the corpus again with --overwrite",
             )
         for shard in (*manifest.train, *manifest.valid):
             check_shard(folder, shard, manifest.dtype)
         return cls(folder, manifest, tokenizer)
 
     def verify(self) -> None:
-        """Read every shard and compare its hash with the manifest: slow, and certain."""
+        """Check the hash of every shard, which reads all data."""
         hashes = {
             path: expected
             for shard in (*self.manifest.train, *self.manifest.valid)

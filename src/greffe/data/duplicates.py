@@ -1,9 +1,10 @@
-"""Texts that stand there twice, word for word or nearly. Knows nothing of labels, files or tokens.
+"""Find exact and near duplicates among texts.
 
-Texts are equal if their normalised words are. Others are near if they share at least four fifths of
-their shingles (runs of three words; of five characters in short texts, where a run of words would
-be half of the text). A pair that near must share one of its rarest shingles: only texts that do are
-compared, and these exactly. What is found does not depend on the order of the texts.
+Texts are exact duplicates if their normalized words are equal. They are near duplicates if the
+Jaccard similarity of their shingles is at least 0.8 (shingles are three words, or five characters
+in short texts, where three words would be half of the text). Such a pair shares at least one of its
+rarest shingles: only these candidates are compared, exactly. The result does not depend on the
+order of the texts.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ import numpy.typing as npt
 
 from greffe.data.words import normalize
 
-# Two sets of a and b shingles with c in common: c / (a + b - c) ≥ 4/5 if 9 c ≥ 4 (a + b).
+# Two sets of a and b shingles with c in common: c / (a + b - c) ≥ 4/5 iff 9 c ≥ 4 (a + b).
 _IN_COMMON, _IN_ALL = 9, 4
 SHORT_TEXT = 8  # words: shorter texts are compared by characters
-WORDS_A_SHINGLE = 3
-CHARACTERS_A_SHINGLE = 5
-BLOCK_PAIRS = 1 << 19  # pairs of texts looked at together
+WORDS_PER_SHINGLE = 3
+CHARACTERS_PER_SHINGLE = 5
+BLOCK_PAIRS = 1 << 19  # candidate pairs processed together
 BLOCK_SHINGLES = 1 << 22  # shingles compared together
 SKETCH_BITS = 128
 
@@ -33,34 +34,34 @@ _Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Numbers a text: texts with the same number belong together."""
+    """Group numbers per text; texts with the same number belong together."""
 
     exact: list[int]
-    """Equal once normalised."""
+    """Equal after normalization."""
     groups: list[int]
-    """Equal or near, directly or by way of others. Whatever is one in `exact` is one here."""
+    """Exact or near duplicates, directly or through others; coarser than `exact`."""
 
 
 def duplicate_groups(texts: Sequence[str]) -> list[int]:
-    """A group number a text, counted by first appearance; duplicates and near ones share theirs."""
+    """Return a group number per text, by first appearance; near duplicates share theirs."""
     return find_duplicates(texts).groups
 
 
 def find_duplicates(texts: Sequence[str]) -> Duplicates:
-    """Which texts are equal, and which are equal or near."""
+    """Find exact and near duplicates."""
     numbers: dict[str, int] = {}
     exact = [numbers.setdefault(normalize(text), len(numbers)) for text in texts]
     unique = list(numbers)
     words = [text.split() for text in unique]
-    short = [place for place, parts in enumerate(words) if 0 < len(parts) < SHORT_TEXT]
-    long = [place for place, parts in enumerate(words) if len(parts) >= SHORT_TEXT]
+    short = [index for index, parts in enumerate(words) if 0 < len(parts) < SHORT_TEXT]
+    long = [index for index, parts in enumerate(words) if len(parts) >= SHORT_TEXT]
     groups = np.arange(len(unique))
-    for places, sequences, size in (
-        (short, [unique[place] for place in short], CHARACTERS_A_SHINGLE),
-        (long, [words[place] for place in long], WORDS_A_SHINGLE),
+    for indices, sequences, size in (
+        (short, [unique[index] for index in short], CHARACTERS_PER_SHINGLE),
+        (long, [words[index] for index in long], WORDS_PER_SHINGLE),
     ):
-        if len(places) > 1:
-            groups[places] = np.array(places)[_near_groups(sequences, size)]
+        if len(indices) > 1:
+            groups[indices] = np.array(indices)[_near_groups(sequences, size)]
     renumbered: dict[int, int] = {}
     return Duplicates(
         exact, [renumbered.setdefault(group, len(renumbered)) for group in groups[exact].tolist()]
@@ -68,7 +69,7 @@ def find_duplicates(texts: Sequence[str]) -> Duplicates:
 
 
 def _near_groups(sequences: Sequence[Sequence[str]], size: int) -> _Int64s:
-    """For each sequence of words or characters the first one that it is connected with."""
+    """Return, for each sequence of words or characters, the first one of its group."""
     from scipy.sparse import coo_array, csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -92,16 +93,16 @@ def _near_groups(sequences: Sequence[Sequence[str]], size: int) -> _Int64s:
 
 
 def _shingle_sets(sequences: Sequence[Sequence[str]], size: int) -> tuple[_Int64s, _Int64s]:
-    """(sequence, shingle) of every set, by sequence; shingles are numbered from the rarest on."""
+    """Return all (sequence, shingle) pairs by sequence; shingles are numbered from the rarest."""
     numbers = {unit: number for number, unit in enumerate(dict.fromkeys(chain(*sequences)))}
     flat = np.fromiter(map(numbers.__getitem__, chain(*sequences)), np.int64)
     lengths = np.array([len(sequence) for sequence in sequences])
     owners = np.repeat(np.arange(len(sequences)), lengths)
-    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(flat))  # with itself
+    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(flat))  # including itself
     runs = flat
     padded = np.append(flat + 1, np.zeros(size, np.int64))
     for step in range(1, size):
-        # Beyond the end stands 0, which is no unit: what is shorter than a shingle is one itself.
+        # 0, which is no unit, pads the end: a sequence shorter than a shingle is one itself.
         following = np.where(left > step, padded[step : step + len(flat)], 0)
         _, runs = np.unique(runs * (len(numbers) + 1) + following, return_inverse=True)
     whole = (left >= size) | (left == lengths[owners])
@@ -116,18 +117,18 @@ def _shingle_sets(sequences: Sequence[Sequence[str]], size: int) -> tuple[_Int64
 def _candidates(
     owners: _Int64s, shingles: _Int64s, groups: _Int64s
 ) -> Iterator[tuple[_Int64s, _Int64s]]:
-    """Pairs that share one of their rarest shingles, block by block; no near pair is missing.
+    """Yield pairs that share one of their rarest shingles, in blocks; includes all near pairs.
 
-    Texts that are in one of the `groups` by the time a block is made are no pair any more: a
-    thousand copies of a form need no half a million comparisons.
+    Texts already in the same group are skipped: a thousand copies of a form do not need half a
+    million comparisons.
     """
     sizes = np.bincount(owners, minlength=len(groups))
-    places = np.arange(len(owners)) - (np.cumsum(sizes) - sizes)[owners]
-    # A near partner of a set has at least 4/5 of its shingles, so one of the first 1/5 + 1.
-    rare = places <= sizes[owners] // 5
-    # Shingles in rows, in each the smaller sets first: partners stand close behind one another.
+    ranks = np.arange(len(owners)) - (np.cumsum(sizes) - sizes)[owners]
+    # A near duplicate has at least 4/5 of a set's shingles, so one of the first 1/5 + 1.
+    rare = ranks <= sizes[owners] // 5
+    # Sorted by shingle, then by size: partners of similar size are close to each other.
     order = np.lexsort((owners[rare], sizes[owners[rare]], shingles[rare]))
-    owners, shingles, places = owners[rare][order], shingles[rare][order], places[rare][order]
+    owners, shingles, ranks = owners[rare][order], shingles[rare][order], ranks[rare][order]
     widest = int(sizes.max()) + 1
     largest = np.minimum(sizes[owners] * 5 // 4, widest - 1)
     keys = shingles * widest + sizes[owners]
@@ -137,9 +138,9 @@ def _candidates(
     while start < len(owners):
         end = max(start + 1, int(np.searchsorted(before, before[start] + BLOCK_PAIRS)) - 1)
         rows, partners = _pairs_apart(start, ends[start:end], groups, owners)
-        # What comes before the first shared shingle is not shared: enough must be left behind it.
+        # Shingles before the first shared one are not shared: enough must remain after it.
         first, second = sizes[owners[rows]], sizes[owners[partners]]
-        most = np.minimum(first - places[rows], second - places[partners])
+        most = np.minimum(first - ranks[rows], second - ranks[partners])
         fits = _IN_COMMON * most >= _IN_ALL * (first + second)
         yield owners[rows[fits]], owners[partners[fits]]
         start = end
@@ -148,26 +149,26 @@ def _candidates(
 def _pairs_apart(
     start: int, ends: _Int64s, groups: _Int64s, owners: _Int64s
 ) -> tuple[_Int64s, _Int64s]:
-    """Entries from `start` on, each with those between it and its end that are of another group."""
-    places = np.arange(start, start + len(ends))
+    """Pair each entry from `start` with the entries up to its end that are in another group."""
+    entries = np.arange(start, start + len(ends))
     members = groups[owners[start : int(ends.max())]]
     changes = np.flatnonzero(members[1:] != members[:-1]) + start + 1
-    begins = np.append(changes, ends.max())[np.searchsorted(changes, places, side="right")]
+    begins = np.append(changes, ends.max())[np.searchsorted(changes, entries, side="right")]
     counts = np.maximum(ends - begins, 0)
-    rows = np.repeat(places, counts)
+    rows = np.repeat(entries, counts)
     partners = np.repeat(begins - np.cumsum(counts) + counts, counts) + np.arange(len(rows))
     apart = groups[owners[rows]] != groups[owners[partners]]
     return rows[apart], partners[apart]
 
 
 def _distinct(numbers: _Int64s) -> _Int64s:
-    """Each number once, rising. (np.unique hashes, which takes several times as long here.)"""
+    """Return sorted unique numbers. (np.unique hashes, which is several times slower here.)"""
     numbers = np.sort(numbers)
     return numbers[np.append(True, numbers[1:] != numbers[:-1])] if len(numbers) else numbers
 
 
 def _sketches(owners: _Int64s, shingles: _Int64s, total: int) -> npt.NDArray[np.uint8]:
-    """[sets, SKETCH_BITS / 8] of each set, in bits, how many of its shingles fall on each: odd?"""
+    """Return bit sketches [sets, SKETCH_BITS / 8]: the parity of the shingles in each bucket."""
     falls = owners * SKETCH_BITS + shingles % SKETCH_BITS
     odd = np.bincount(falls, minlength=total * SKETCH_BITS) & 1
     return np.packbits(odd.reshape(total, SKETCH_BITS).astype(np.bool_), axis=1)
@@ -176,9 +177,9 @@ def _sketches(owners: _Int64s, shingles: _Int64s, total: int) -> npt.NDArray[np.
 def _may_be_near(
     sketches: npt.NDArray[np.uint8], sizes: _Int64s, first: _Int64s, second: _Int64s
 ) -> tuple[_Int64s, _Int64s]:
-    """The pairs whose sketches do not rule it out: each bit that differs is a shingle not shared.
+    """Return the pairs that their sketches do not rule out: a differing bit is an unshared shingle.
 
-    Near sets of a and b shingles have at most (a + b) / 9 that are not shared.
+    Near duplicates with a and b shingles have at most (a + b) / 9 unshared ones.
     """
     differ = _BITS_SET[sketches[first] ^ sketches[second]].sum(axis=1, dtype=np.int64)
     may = differ * _IN_COMMON <= sizes[first] + sizes[second]
@@ -186,7 +187,7 @@ def _may_be_near(
 
 
 def _are_near(sets: Any, first: _Int64s, second: _Int64s) -> npt.NDArray[np.bool_]:
-    """Whether the sets of each pair are near; `sets` is a sparse matrix with ones."""
+    """Return whether each pair is a near duplicate; `sets` is a sparse matrix of ones."""
     sizes = np.diff(sets.indptr)
     both = sizes[first] + sizes[second]
     common = np.zeros(len(first), np.int64)

@@ -1,8 +1,8 @@
-"""Encoding: documents → shards, by several processes, in the order of the input.
+"""Encode documents into token shards with several processes, in input order.
 
-Documents are cut into chunks of about a megabyte of text; chunks are encoded in parallel and
-written in order. A group of chunks becomes one shard of each part, and its borders depend on the
-text alone: neither the number of processes nor an interruption changes a byte. Knows no torch.
+Documents are grouped into chunks of about a megabyte of text; chunks are encoded in parallel and
+written in order. A group of chunks becomes one shard of each split. Its boundaries depend only on
+the text: neither the number of processes nor an interruption changes a byte.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greffe.data.processes import map_in_order
-from greffe.data.scan import Fate
+from greffe.data.scan import Assignment
 from greffe.data.shard_writer import ShardWriter
 from greffe.data.shards import Int64s, ShardInfo, Tokens
 from greffe.data.tokenizer import Tokenizer
@@ -33,11 +33,11 @@ class Chunk:
     train_bytes: int = 0
     valid_bytes: int = 0
     read_bytes: int = 0
-    """UTF-8 bytes of the documents read for it, duplicates included."""
+    """UTF-8 bytes of the documents read, including duplicates."""
     end: int = 0
     """Number of the first document after it."""
     closes: bool = False
-    """Whether the shards end with it."""
+    """Whether the shards end with this chunk."""
 
 
 class Encoded(NamedTuple):
@@ -51,7 +51,7 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class Written:
-    """A chunk that is on disk, and the shards that it finished, if any."""
+    """A chunk that is on disk, and the shards that it completed, if any."""
 
     chunk: Chunk
     train: ShardInfo | None = None
@@ -64,19 +64,19 @@ class Written:
 def cut_chunks(
     documents: Iterable[tuple[str, int]], start: int, shard_bytes: int
 ) -> Iterator[Chunk]:
-    """Documents with their fates, the first being number `start` → chunks; duplicates left out."""
+    """Group documents, numbered from `start`, into chunks; duplicates are left out."""
     chunk, end, group_bytes = Chunk(), start, 0
-    for document, fate in documents:
+    for document, assignment in documents:
         end += 1
         size = len(document.encode())
         chunk.read_bytes += size
-        if fate == Fate.TRAIN:
+        if assignment == Assignment.TRAIN:
             chunk.train.append(document)
             chunk.train_bytes += size
-        elif fate == Fate.VALID:
+        elif assignment == Assignment.VALID:
             chunk.valid.append(document)
             chunk.valid_bytes += size
-        if fate != Fate.DUPLICATE:
+        if assignment != Assignment.DUPLICATE:
             group_bytes += size
         chunk.closes = group_bytes >= shard_bytes
         if chunk.closes or chunk.read_bytes >= CHUNK_BYTES:
@@ -89,7 +89,7 @@ def cut_chunks(
 
 
 def encode_documents(tokenizer: Tokenizer, documents: Sequence[str]) -> Encoded:
-    """Tokens of each document between <sos> and <eos>."""
+    """Encode documents, each between <sos> and <eos>."""
     sos = np.array([tokenizer.sos], tokenizer.dtype)
     eos = np.array([tokenizer.eos], tokenizer.dtype)
     encoded = tokenizer.encode_batch(documents) if documents else []
@@ -108,13 +108,13 @@ def _encode_chunk(tokenizer: Tokenizer, chunk: Chunk) -> tuple[Encoded, Encoded]
 def encode_chunks(
     chunks: Iterator[Chunk], tokenizer: Tokenizer, workers: int
 ) -> Generator[tuple[Chunk, tuple[Encoded, Encoded]]]:
-    """Each chunk with its training and validation documents encoded, in order."""
+    """Yield each chunk with its encoded training and validation documents, in order."""
     return map_in_order(
         _encode_chunk,
         tokenizer,
         chunks,
         workers,
-        hint="finished shards are kept: go on with --resume, and fewer --workers if it recurs",
+        hint="finished shards are kept: continue with --resume, with fewer --workers if it recurs",
     )
 
 
@@ -128,24 +128,24 @@ def write_shards(
     group: int,
     workers: int,
 ) -> Generator[Written]:
-    """Encode and write, the first shards being number `group`; unfinished ones are removed."""
+    """Encode and write shards, numbered from `group`; unfinished ones are removed on exit."""
     writers: dict[str, ShardWriter] = {}
     try:
         with closing(encode_chunks(chunks, tokenizer, workers)) as encoded_chunks:
             for chunk, (train, valid) in encoded_chunks:
-                for part, encoded, size in (
+                for split, encoded, size in (
                     ("train", train, chunk.train_bytes),
                     ("valid", valid, chunk.valid_bytes),
                 ):
                     if len(encoded.lengths):
-                        if part not in writers:
-                            name = f"{part}-{group:05}"
-                            writers[part] = ShardWriter(folder, name, tokenizer.dtype.name)
-                        writers[part].add(encoded.tokens, encoded.lengths, size)
+                        if split not in writers:
+                            name = f"{split}-{group:05}"
+                            writers[split] = ShardWriter(folder, name, tokenizer.dtype.name)
+                        writers[split].add(encoded.tokens, encoded.lengths, size)
                 if not chunk.closes:
                     yield Written(chunk)
                     continue
-                finished = {part: writers[part].close() for part in list(writers)}
+                finished = {split: writer.close() for split, writer in writers.items()}
                 writers.clear()
                 group += 1
                 yield Written(chunk, finished.get("train"), finished.get("valid"))

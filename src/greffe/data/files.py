@@ -1,7 +1,6 @@
-"""Files as bytes and lines: compression, encodings, line ends, damage.
+"""Read files as bytes and lines: compression, encodings, line endings, damaged files.
 
-Knows nothing of documents, tables or columns. Memory is bounded by the longest line asked for,
-whatever the file holds.
+Memory is bounded by the longest line requested, whatever the file contains.
 """
 
 from __future__ import annotations
@@ -25,32 +24,30 @@ from greffe.errors import DataError
 
 FORMATS = ("txt", "jsonl", "csv", "tsv", "parquet", "spm")
 COMPRESSIONS = ("gz", "xz", "zst")
-SUFFIXES_READ = (
-    ".txt .jsonl .csv .tsv .parquet .review.spm, each plain or with .gz .xz .zst after it"
-)
+SUFFIXES_READ = ".txt .jsonl .csv .tsv .parquet .review.spm, optionally followed by .gz .xz .zst"
 STANDARD_INPUT = "-"
 LONGEST_RECORD = (
     1 << 26
-)  # bytes: a longer row of a table is a mistake, such as a quote never closed
+)  # bytes: a longer row of a table is an error, such as a missing closing quote
 
 _CHUNK = 1 << 18  # bytes
-_SNIFFED = 1 << 16  # bytes looked at to tell text from binary
-# A zstd block of 4 bytes can stand for 128 KiB, and the decompressor gives all it can at once:
-# small slices keep the worst case at 8 MB.
+_SNIFFED = 1 << 16  # bytes examined to tell text from binary
+# A zstd block of 4 bytes can expand to 128 KiB, and the decompressor returns everything at once:
+# small slices limit the worst case to 8 MB.
 _ZSTD_SLICE = 1 << 8
 
 
 class Line(NamedTuple):
-    """A line without its end, or a part of one that is too long."""
+    """A line without its line ending, or a part of a long line."""
 
     text: str
     number: int  # from 1
     size: int  # bytes in UTF-8
-    ends: bool  # False: the line goes on in the next part
+    ends: bool  # False: the line continues in the next part
 
 
 def split_suffix(source: str) -> tuple[str, str]:
-    """Format and compression by name: `a.csv.gz` → (csv, gz); no suffix at all is plain text."""
+    """Return format and compression by name: `a.csv.gz` → (csv, gz); no suffix means plain text."""
     name = Path(source).name.lower()
     stem, _, last = name.rpartition(".")
     compression = last if stem and last in COMPRESSIONS else ""
@@ -61,14 +58,14 @@ def split_suffix(source: str) -> tuple[str, str]:
 
 
 def check_file(source: str) -> None:
-    """A DataError unless the source is a file with something in it."""
+    """Raise DataError unless the source is a non-empty file."""
     try:
         status = os.stat(source)
     except OSError as error:
         raise DataError(
             f"{source} cannot be read.",
             expected="a file, a folder, a pattern such as 'texts/*.txt', or hf:owner/name",
-            found=f"{error.strerror} (looked from {Path.cwd()})",
+            found=f"{error.strerror} (relative to {Path.cwd()})",
             hint="check the spelling of the path",
         ) from None
     if stat.S_ISDIR(status.st_mode):
@@ -78,17 +75,17 @@ def check_file(source: str) -> None:
 
 
 def damaged(source: str, error: BaseException) -> DataError:
-    """What to say of a compressed or columnar file whose inside does not fit its name."""
+    """Return the error for a compressed or columnar file with invalid content."""
     return DataError(
-        f"{source} is damaged or cut short.",
+        f"{source} is damaged or truncated.",
         expected=f"a complete .{Path(source).suffix.lstrip('.')} file",
         found=str(error) or type(error).__name__,
-        hint="fetch or write the file again; if only its name is wrong, rename it",
+        hint="download or create the file again; if its suffix is wrong, rename it",
     )
 
 
 def read_chunks(source: str) -> Iterator[bytes]:
-    """Decompressed bytes of a file, or of standard input (`-`), in pieces of bounded size."""
+    """Yield decompressed bytes of a file, or of standard input (`-`), in chunks of bounded size."""
     if source == STANDARD_INPUT:
         stdin = cast(BufferedReader, sys.stdin.buffer)
         yield from iter(lambda: stdin.read1(_CHUNK), b"")
@@ -114,7 +111,7 @@ def read_chunks(source: str) -> Iterator[bytes]:
 
 
 def _zstd_chunks(raw: BinaryIO) -> Iterator[bytes]:
-    # zstandard's own file reader takes a file cut in the middle of a frame for a complete one.
+    # zstandard's file reader does not notice that a file ends in the middle of a frame.
     decompressor = zstandard.ZstdDecompressor()
     frame = None
     while data := raw.read(_ZSTD_SLICE):
@@ -129,26 +126,26 @@ def _zstd_chunks(raw: BinaryIO) -> Iterator[bytes]:
 
 
 def check_encoding(encoding: str) -> str:
-    """Canonical name of a text encoding, or a DataError."""
+    """Return the canonical name of a text encoding, or raise DataError."""
     try:
         " ".encode(encoding)
     except (LookupError, ValueError):
         raise DataError(
-            f"There is no text encoding {encoding!r}.",
-            expected="a name Python knows: utf-8, latin-1, cp1252, utf-16, shift_jis, ...",
+            f"Unknown text encoding {encoding!r}.",
+            expected="an encoding of Python: utf-8, latin-1, cp1252, utf-16, shift_jis, ...",
             found=repr(encoding),
         ) from None
     return codecs.lookup(encoding).name
 
 
 def read_lines(source: str, encoding: str, *, longest: int) -> Iterator[Line]:
-    """Every line, empty ones too; a line of more than `longest` bytes comes in parts.
+    """Yield every line, including empty ones; a line of more than `longest` bytes comes in parts.
 
-    Lines end at \\n, \\r\\n or \\r and nowhere else. Parts are cut after a space if there is one,
-    and put together they are the line.
+    Lines end only at \\n, \\r\\n or \\r. Parts end after a space if there is one; concatenated they
+    are the line.
     """
-    number, offset = 1, 0  # offset: bytes of the current line already handed out
-    parts: list[bytes] = []  # what came of it since
+    number, offset = 1, 0  # offset: bytes of the current line already yielded
+    parts: list[bytes] = []  # its bytes after that
     size = 0
     for chunk in _hold_carriage_return(_utf8_chunks(source, check_encoding(encoding))):
         for piece in chunk.splitlines(keepends=True):
@@ -182,7 +179,7 @@ def read_lines(source: str, encoding: str, *, longest: int) -> Iterator[Line]:
 
 
 def whole_lines(source: str, encoding: str) -> Iterator[Line]:
-    """Every line in one piece; one of more than LONGEST_RECORD bytes is a DataError."""
+    """Yield every line as a whole; one of more than LONGEST_RECORD bytes is a DataError."""
     for line in read_lines(source, encoding, longest=LONGEST_RECORD):
         if not line.ends:
             raise too_long(source, line.number)
@@ -190,17 +187,17 @@ def whole_lines(source: str, encoding: str) -> Iterator[Line]:
 
 
 def too_long(source: str, number: int) -> DataError:
-    """What to say of a row that does not end."""
+    """Return the error for a row that is too long."""
     return DataError(
-        f"Line {number} of {source} begins a row of more than {LONGEST_RECORD >> 20} MiB.",
-        expected="one row a line; in .csv, every quote that opens a cell closed again",
+        f"The row that begins on line {number} of {source} exceeds {LONGEST_RECORD >> 20} MiB.",
+        expected="one row per line; in .csv, a closing quote for every opening quote",
         found="no end of the row",
         hint="if the file is plain text, give it a name that ends in .txt",
     )
 
 
 def cut_point(data: bytes, limit: int) -> int:
-    """Where to cut UTF-8 text: after a line end, or else a space, not far before `limit`."""
+    """Return where to split UTF-8 text: after a line end or a space, not far before `limit`."""
     for mark in (b"\n", b" "):
         if (found := data.rfind(mark, limit // 2, limit)) >= 0:
             return found + 1
@@ -214,12 +211,12 @@ def _decode(data: bytes, source: str, number: int, offset: int) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        place = offset + error.start
+        position = offset + error.start
         raise DataError(
-            f"{source} is not UTF-8: line {number}, byte offset {place} in the line.",
+            f"{source} is not UTF-8: line {number}, byte offset {position} in the line.",
             expected="text in UTF-8",
             found=f"the byte 0x{data[error.start]:02X} ({error.reason})",
-            hint="name the encoding: --encoding latin-1 (or cp1252), or convert the file to UTF-8",
+            hint="specify the encoding, such as --encoding latin-1, or convert the file to UTF-8",
         ) from None
 
 
@@ -229,7 +226,7 @@ def _drop_bom(data: bytes) -> tuple[bytes, int]:
 
 
 def _hold_carriage_return(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The same bytes, never parted between \\r and \\n."""
+    """Yield the same bytes, never split between \\r and \\n."""
     held = b""
     for chunk in chunks:
         whole = held + chunk
@@ -252,12 +249,12 @@ def _utf8_chunks(source: str, codec: str) -> Iterator[bytes]:
             text = decoder.decode(chunk, not chunk)
         except UnicodeDecodeError as error:
             held = len(error.object) - len(chunk)  # bytes the decoder kept from before
-            place = consumed - held + error.start
+            position = consumed - held + error.start
             raise DataError(
-                f"{source} is not {codec}: byte offset {place} in the file.",
+                f"{source} is not {codec}: byte offset {position} in the file.",
                 expected=f"text in {codec}",
                 found=f"the byte 0x{error.object[error.start]:02X} ({error.reason})",
-                hint="name another encoding with --encoding, or convert the file to UTF-8",
+                hint="specify another encoding with --encoding, or convert the file to UTF-8",
             ) from None
         consumed += len(chunk)
         yield text.encode("utf-8")
@@ -270,14 +267,14 @@ def _check_text(chunks: Iterator[bytes], source: str, codec: str) -> Iterator[by
     sniffed = first[:_SNIFFED]
     nulls = sniffed.count(0)
     marked = sniffed.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    # A single NUL is somebody's text; it stays in it.
+    # A single NUL may be part of a text.
     if marked or (nulls > 1 and nulls * 10 >= len(sniffed)):
-        many = f"{nulls} NUL bytes among the first {len(sniffed)}"
+        many = f"{nulls} NUL bytes in the first {len(sniffed)}"
         raise DataError(
-            f"{source} looks like UTF-16 or like a binary file, not like {codec} text.",
+            f"{source} looks like UTF-16 or a binary file, not {codec} text.",
             expected=f"text in {codec}",
-            found="the byte order mark of UTF-16" if marked else many,
-            hint="if it is text: --encoding utf-16",
+            found="a UTF-16 byte order mark" if marked else many,
+            hint="if it is text, use --encoding utf-16",
         )
     yield first
     yield from chunks

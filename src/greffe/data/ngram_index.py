@@ -1,7 +1,7 @@
-"""Runs of words that given texts share with others: an index of the texts, asked block by block.
+"""An index of the word n-grams of some texts, to find them in blocks of other documents.
 
-Words of the texts are numbers; any other word is 0 and ends every run, so that the index does not
-grow with what it is asked. Knows nothing of files and processes, nor of torch.
+Words of the texts are numbered; any other word is 0 and ends every n-gram, so that the index does
+not grow with the documents that are searched.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy.typing as npt
 from greffe.data.words import plain_words, split_folded
 from greffe.seeding import rng
 
-FEWEST_WORDS = 5  # shorter texts stand somewhere in any corpus
-# Between documents. Casefolded text has no capitals, so that no document holds this word.
+FEWEST_WORDS = 5  # shorter texts occur in any large corpus
+# Between documents. Casefolded text has no capitals, so no document contains this word.
 _BORDER = "DOCUMENT"
 _BORDER_NUMBER = -1
 _TABLE_BITS = 22
@@ -29,16 +29,16 @@ _UInt64s = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Hits:
-    """Runs that a block of documents holds, each once."""
+    """The n-grams found in a block of documents, each once."""
 
-    runs: _Int64s
-    """Which run of the index."""
+    ngrams: _Int64s
+    """Numbers of the n-grams."""
     documents: _Int64s
-    """In which document of the block it stands first."""
+    """Index of the first document of the block that contains each."""
 
 
 class NgramIndex:
-    """All runs of `size` words of some texts; of a shorter text, the whole of it."""
+    """All n-grams of `size` words of some texts; a shorter text is one n-gram."""
 
     def __init__(self, texts: Sequence[str], size: int) -> None:
         split = [plain_words(text) for text in texts]
@@ -48,97 +48,97 @@ class NgramIndex:
         self._words = ["", *words]
         self._codes = rng(0, "words").integers(0, 2**64, len(words) + 1, np.uint64)
         self.lengths = np.array([len(parts) for parts in split], np.int64)
-        """Words of each text."""
+        """Number of words per text."""
         self._flat = np.array([self._numbers[word] for parts in split for word in parts], np.int64)
-        self._find_runs(size)
+        self._find_ngrams(size)
 
-    def _find_runs(self, size: int) -> None:
-        """Where runs begin, how long they are, and which of them are equal."""
+    def _find_ngrams(self, size: int) -> None:
+        """Find where n-grams start, how long they are, and which of them are equal."""
         ends = np.cumsum(self.lengths)
         owners = np.repeat(np.arange(len(ends)), self.lengths)
         starts = np.arange(len(owners))
         sizes = np.minimum(self.lengths, size)[owners]
-        is_run = (starts + sizes <= ends[owners]) & (sizes >= min(FEWEST_WORDS, size))
-        self._starts, self._sizes = starts[is_run], sizes[is_run]
-        self._asked = sorted(set(self._sizes.tolist()))
+        is_ngram = (starts + sizes <= ends[owners]) & (sizes >= min(FEWEST_WORDS, size))
+        self._starts, self._sizes = starts[is_ngram], sizes[is_ngram]
+        self._indexed_sizes = sorted(set(self._sizes.tolist()))
         hashes = np.zeros(len(self._starts), np.uint64)
         for length, begins, rolled in self._rolled(self._flat, self._starts, self._sizes):
             chosen = self._sizes == length
             hashes[chosen] = rolled[np.searchsorted(begins, self._starts[chosen])]
-        # Equal runs are one: the first stands for all.
-        self._hashes, first, self._run_of = np.unique(
+        # Equal n-grams share one number; the first represents all.
+        self._hashes, first, self._ngram_of = np.unique(
             hashes, return_index=True, return_inverse=True
         )
-        self._run_starts, self._run_sizes = self._starts[first], self._sizes[first]
+        self._ngram_starts, self._ngram_sizes = self._starts[first], self._sizes[first]
         self._table = np.zeros(1 << _TABLE_BITS, np.bool_)
         self._table[_slots(self._hashes)] = True
 
     @property
-    def runs(self) -> int:
-        """How many different runs there are."""
+    def ngrams(self) -> int:
+        """Number of different n-grams."""
         return len(self._hashes)
 
     def _rolled(
         self, numbers: _Int64s, begins: _Int64s, reach: _Int64s
     ) -> Iterator[tuple[int, _Int64s, _UInt64s]]:
-        """For each asked length: places from which runs reach that far, and hashes of these."""
+        """Yield, for each indexed length, the positions with that many words left, and hashes."""
         rolled = self._codes[numbers[begins]]
-        for length in range(1, max(self._asked, default=0) + 1):
+        for length in range(1, max(self._indexed_sizes, default=0) + 1):
             if length > 1:
                 far = reach >= length
                 begins, reach, rolled = begins[far], reach[far], rolled[far]
                 rolled = rolled * _FACTOR + self._codes[numbers[begins + length - 1]]
-            if length in self._asked:
+            if length in self._indexed_sizes:
                 yield length, begins, rolled
 
     def find(self, documents: Sequence[str]) -> Hits:
-        """The runs of the index that stand in the documents; none goes from one into the next."""
-        # NFC works on each character and its followers: a border is neither.
+        """Return the n-grams of the index that occur in the documents, none across documents."""
+        # The border does not combine with its neighbours under NFC.
         text = f"\n{_BORDER}\n".join(document.casefold() for document in documents)
         words = split_folded(text)
         numbers = np.fromiter(map(self._numbers.get, words, repeat(0)), np.int64, len(words))
-        found, places = self._match(numbers)
-        runs, first = np.unique(found, return_index=True)
+        found, positions = self._match(numbers)
+        ngrams, first = np.unique(found, return_index=True)
         borders = np.flatnonzero(numbers == _BORDER_NUMBER)
-        return Hits(runs, np.searchsorted(borders, places[first]))
+        return Hits(ngrams, np.searchsorted(borders, positions[first]))
 
     def _match(self, numbers: _Int64s) -> tuple[_Int64s, _Int64s]:
-        """Runs and where they stand, by place."""
+        """Return the n-grams found and their positions, ordered by position."""
         stops = np.append(np.flatnonzero(numbers <= 0), len(numbers))
         known = np.flatnonzero(numbers > 0)
         reach = stops[np.searchsorted(stops, known)] - known  # known words from here on
-        runs, places = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        ngrams, positions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for length, begins, rolled in self._rolled(numbers, known, reach):
             maybe = np.flatnonzero(self._table[_slots(rolled)])
             at, hashes = begins[maybe], rolled[maybe]
-            run = np.minimum(np.searchsorted(self._hashes, hashes), self.runs - 1)
-            same = (self._hashes[run] == hashes) & (self._run_sizes[run] == length)
-            at, run = at[same], run[same]
+            ngram = np.minimum(np.searchsorted(self._hashes, hashes), self.ngrams - 1)
+            same = (self._hashes[ngram] == hashes) & (self._ngram_sizes[ngram] == length)
+            at, ngram = at[same], ngram[same]
             span = np.arange(length)
-            words = self._flat[self._run_starts[run][:, None] + span]
+            words = self._flat[self._ngram_starts[ngram][:, None] + span]
             equal = (words == numbers[at[:, None] + span]).all(axis=1)
-            runs.append(run[equal])
-            places.append(at[equal])
-        run, place = np.concatenate(runs), np.concatenate(places)
-        order = np.argsort(place, kind="stable")
-        return run[order], place[order]
+            ngrams.append(ngram[equal])
+            positions.append(at[equal])
+        ngram, position = np.concatenate(ngrams), np.concatenate(positions)
+        order = np.argsort(position, kind="stable")
+        return ngram[order], position[order]
 
     def covered(self, is_found: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """[words of all texts] whether a word is part of one of the runs that were found."""
+        """Return, for the words of all texts, whether each is part of an n-gram that was found."""
         edges = np.zeros(len(self._flat) + 1, np.int64)
-        chosen = is_found[self._run_of]
+        chosen = is_found[self._ngram_of]
         np.add.at(edges, self._starts[chosen], 1)
         np.add.at(edges, self._starts[chosen] + self._sizes[chosen], -1)
         covered: npt.NDArray[np.bool_] = np.cumsum(edges)[:-1] > 0
         return covered
 
     def words(self, start: int, end: int) -> str:
-        """Words of the texts, counted over all of them."""
+        """Return the words from `start` to `end`, counted over all texts."""
         return " ".join(self._words[number] for number in self._flat[start:end].tolist())
 
-    def run_at(self, place: int) -> int:
-        """The run that begins at a word, counted over all texts."""
-        return int(self._run_of[np.searchsorted(self._starts, place)])
+    def ngram_at(self, position: int) -> int:
+        """Return the n-gram that starts at a word, counted over all texts."""
+        return int(self._ngram_of[np.searchsorted(self._starts, position)])
 
 
 def _slots(hashes: _UInt64s) -> _UInt64s:

@@ -1,7 +1,6 @@
-"""Which texts share long runs of words with a corpus: read as a stream, in constant memory.
+"""Find texts that share long n-grams of words with a corpus, which is streamed.
 
-The corpus is raw text or what `greffe prepare` wrote. Knows nothing of labels and models, nor of
-torch.
+The corpus is raw text or the output of `greffe prepare`. Memory does not grow with it.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SMALL_CORPUS = 8 << 20  # bytes
 
 @dataclass(frozen=True)
 class SharedPassage:
-    """Words that a text and a source have in common."""
+    """Consecutive words that a text and a source have in common."""
 
     text: int
     words: str
@@ -39,30 +38,30 @@ class SharedPassage:
 
 @dataclass(frozen=True)
 class Overlap:
-    """What texts share with a corpus."""
+    """The overlap of texts with a corpus."""
 
     words: list[int]
-    """Words of each text."""
+    """Number of words per text."""
     covered: list[int]
-    """How many of them stand in the corpus, in runs long enough to be no chance."""
+    """Number of these words that are part of an n-gram of the corpus."""
     example: SharedPassage | None
-    """The longest run that was found; the source is where it begins first."""
+    """The longest shared passage; its source is where its first n-gram was first found."""
     documents: int
-    """Documents of the corpus that were read."""
+    """Number of documents in the corpus."""
 
     @property
     def texts(self) -> list[int]:
-        """Texts that share at least one run, by number."""
+        """Indices of the texts that share at least one n-gram."""
         return [number for number, words in enumerate(self.covered) if words]
 
 
 @dataclass
 class _Block:
-    """Documents that are looked at together."""
+    """Documents that are searched together."""
 
     documents: list[str] = field(default_factory=list)
     sources: list[int] = field(default_factory=list)
-    """Number of the source of each."""
+    """Index of the source of each document."""
     bytes: int = 0
 
 
@@ -74,14 +73,14 @@ def corpus_overlap(
     size: int = NGRAM_WORDS,
     workers: int = 0,
 ) -> Overlap:
-    """Which texts have a run of `size` words in common with a document of the sources.
+    """Find the texts that share an n-gram of `size` words with a document of the sources.
 
-    A text that is shorter, of five words or more, is found if all of it stands there. Sources are
+    A shorter text of at least five words counts if a document contains all of it. Sources are
     files, folders, patterns or prepared corpora; `workers=0` uses all cores.
     """
     if size < 1 or workers < 0:
         raise RecipeError(
-            "A run has one word or more, and the work at least one process.",
+            "Invalid n-gram size or number of workers.",
             expected="size ≥ 1, workers ≥ 0 (0: all cores)",
             found=f"size {size}, workers {workers}",
         )
@@ -89,23 +88,23 @@ def corpus_overlap(
     prepared = [str(source) for source in sources if is_corpus(source)]
     names = [*(find_sources(raw) if raw else []), *prepared]
     amount = _amount(names)
-    # To start a process takes as long as to look at several blocks.
+    # Starting a process takes as long as searching several blocks.
     is_small = amount is not None and amount < SMALL_CORPUS
     index = NgramIndex(texts, size)
-    source_of = np.full(index.runs, -1, np.int64)  # where each run was seen first
+    source_of = np.full(index.ngrams, -1, np.int64)  # where each n-gram was first found
     documents = 0
     results = map_in_order(
         _find,
         index,
         _blocks(names, options),
         1 if is_small else workers or cores(),
-        hint="a smaller corpus, or fewer processes, need less memory",
+        hint="fewer processes or a smaller corpus need less memory",
     )
     with Progress("overlap", amount, "bytes") as progress, closing(results):
         for block, hits in results:
             numbers = np.array(block.sources)[hits.documents]
-            is_new = source_of[hits.runs] < 0
-            source_of[hits.runs[is_new]] = numbers[is_new]
+            is_new = source_of[hits.ngrams] < 0
+            source_of[hits.ngrams[is_new]] = numbers[is_new]
             documents += len(block.documents)
             progress.advance(block.bytes)
     return _summary(index, source_of, names, documents)
@@ -116,7 +115,7 @@ def _find(index: NgramIndex, block: _Block) -> Hits:
 
 
 def _amount(names: Sequence[str]) -> int | None:
-    """About how many bytes of text there are; None where that cannot be told."""
+    """Estimate the bytes of text; None if unknown."""
     raw = estimated_bytes([name for name in names if not is_corpus(name)])
     prepared = sum(read_manifest(Path(name)).bytes for name in names if is_corpus(name))
     return None if raw is None else raw + prepared
@@ -137,12 +136,12 @@ def _blocks(names: Sequence[str], options: Reading) -> Iterator[_Block]:
 
 
 def _decoded(name: str) -> Iterator[str]:
-    """Documents of a prepared corpus, both parts."""
+    """Yield the decoded documents of both splits of a prepared corpus."""
     corpus = Corpus.open(name)
-    notice(f"{name} is tokens: turning them back into text takes longer than reading text does")
-    for part in (corpus.train, corpus.valid):
-        for number in range(part.documents):
-            yield corpus.tokenizer.decode(part.document(number).tolist())
+    notice(f"{name} is a prepared corpus: decoding its tokens takes longer than reading text")
+    for split in (corpus.train, corpus.valid):
+        for number in range(split.documents):
+            yield corpus.tokenizer.decode(split.document(number).tolist())
 
 
 def _summary(
@@ -153,12 +152,12 @@ def _summary(
     covered = np.bincount(texts[is_covered], minlength=len(index.lengths))
     example = None
     if is_covered.any():
-        # A run goes on as long as words are covered and of the same text.
-        goes_on = is_covered[1:] & is_covered[:-1] & (texts[1:] == texts[:-1])
-        begins = np.flatnonzero(is_covered & ~np.append(False, goes_on))
-        ends = np.flatnonzero(is_covered & ~np.append(goes_on, False)) + 1
+        # A passage continues while words are covered and belong to the same text.
+        continues = is_covered[1:] & is_covered[:-1] & (texts[1:] == texts[:-1])
+        begins = np.flatnonzero(is_covered & ~np.append(False, continues))
+        ends = np.flatnonzero(is_covered & ~np.append(continues, False)) + 1
         longest = int(np.argmax(ends - begins))
         begin, end = int(begins[longest]), int(ends[longest])
-        source = names[int(source_of[index.run_at(begin)])]
+        source = names[int(source_of[index.ngram_at(begin)])]
         example = SharedPassage(int(texts[begin]), index.words(begin, end), source)
     return Overlap(index.lengths.tolist(), covered.tolist(), example, documents)

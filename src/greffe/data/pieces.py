@@ -1,7 +1,6 @@
-"""What every tokenizer of greffe is made of: special pieces, byte pieces, where text is cut.
+"""Common parts of all tokenizers: special pieces, byte pieces, normalization, pre-tokenization.
 
-Knows the `tokenizers` library and how its parts become one JSON text; does not know where the
-pieces come from (training, SentencePiece) nor how they are used.
+Builds tokenizers of the `tokenizers` library from a model, whether trained or imported.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ SPECIALS = ("<sos>", "<pad>", "<eos>", "<oov>", "<mask>")
 BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 SPACE = "▁"
 Step = dict[str, Any]
-"""What a normaliser does first, second, …, as the library's JSON has it."""
+"""One step of a normalizer, in the library's JSON form."""
 LOWERCASE: Step = {"type": "Lowercase"}
 
-# Every run is capped, so that a line of any length without a space is cut in linear time. An
-# apostrophe before a letter stays with what it shortens: l' amour, qu' il. Spaces only ever begin
-# a match or stand alone, which is what lets a text be cut at its single spaces (see is_cuttable).
+# Every repetition is bounded, so that a long line without spaces is split in linear time. An
+# apostrophe before a letter stays with the word before it: l' amour, qu' il. Spaces only begin a
+# match or are a match of their own, so texts can be split at single spaces (see is_splittable).
 _WORDS = "|".join(
     (
         rf"{SPACE}?\p{{L}}[\p{{L}}\p{{M}}]{{0,63}}(?:['’](?=\p{{L}}))?",
@@ -37,7 +36,7 @@ _WORDS = "|".join(
 
 
 def trained_normalizer() -> normalizers.Normalizer:
-    """NFC; a literal ▁ becomes a space; spaces become ▁, with one more before the text."""
+    """Return the normalizer of trained tokenizers: NFC, spaces as ▁, one more before the text."""
     return normalizers.Sequence(
         [
             normalizers.NFC(),
@@ -49,14 +48,14 @@ def trained_normalizer() -> normalizers.Normalizer:
 
 
 def trained_splitter() -> pre_tokenizers.PreTokenizer:
-    """Words, numbers, symbols and white space, each with the space before it."""
+    """Return the pre-tokenizer of trained tokenizers: words, numbers, symbols, white space."""
     return pre_tokenizers.Split(Regex(_WORDS), "isolated")
 
 
-def is_cuttable(text: str) -> bool:
-    """Whether pieces of the text are those of its parts between single spaces.
+def is_splittable(text: str) -> bool:
+    """Return whether a trained tokenizer can encode the parts between spaces separately.
 
-    True of trained tokenizers only: there no piece spans a space, unless several stand in a row.
+    In trained tokenizers no piece spans a single space; pieces of several spaces exist.
     """
     return "  " not in text and SPACE not in text
 
@@ -67,7 +66,7 @@ def assemble(
     splitter: pre_tokenizers.PreTokenizer,
     specials: Iterable[str],
 ) -> str:
-    """One tokenizer as JSON text."""
+    """Build a tokenizer and return its JSON."""
     backend = Backend(model)
     backend.normalizer = normalizer
     backend.pre_tokenizer = splitter
@@ -80,12 +79,12 @@ def assemble(
 
 
 def adds_space(normalizer: normalizers.Normalizer | None) -> bool:
-    """Whether the normaliser puts a space before the text."""
+    """Return whether the normalizer puts a space before the text."""
     return any(isinstance(step, normalizers.Prepend) for step in _steps(normalizer))
 
 
 def without_space(normalizer: normalizers.Normalizer | None) -> normalizers.Normalizer:
-    """The same normaliser for text that goes on after other text."""
+    """Return the normalizer for text that continues other text: without the added space."""
     return normalizers.Sequence(
         [step for step in _steps(normalizer) if not isinstance(step, normalizers.Prepend)]
     )
@@ -93,12 +92,12 @@ def without_space(normalizer: normalizers.Normalizer | None) -> normalizers.Norm
 
 def _steps(normalizer: normalizers.Normalizer | None) -> list[normalizers.Normalizer]:
     if isinstance(normalizer, normalizers.Sequence):
-        return [normalizer[place] for place in range(len(normalizer))]
+        return [normalizer[index] for index in range(len(normalizer))]
     return [] if normalizer is None else [normalizer]
 
 
 def normalizer_steps(tree: Mapping[str, Any]) -> list[Step]:
-    """What the JSON of a tokenizer does to a text before it is cut, step by step."""
+    """Return the normalization steps in a tokenizer's JSON."""
     normalizer = tree.get("normalizer")
     if normalizer is None:
         return []
@@ -107,7 +106,7 @@ def normalizer_steps(tree: Mapping[str, Any]) -> list[Step]:
 
 
 def is_character_step(step: Step) -> bool:
-    """Whether a step changes single characters alone, and no space: cuts stay where they were."""
+    """Return whether a step only replaces single characters other than spaces."""
     if step.get("type") == "Replace":
         texts = (step["pattern"].get("String", ""), step["content"])
         return all(len(text) == 1 and not text.isspace() and text != SPACE for text in texts)
@@ -115,7 +114,7 @@ def is_character_step(step: Step) -> bool:
 
 
 def apply_character_steps(text: str, steps: Iterable[Step]) -> str:
-    """What letterwise steps make of a text."""
+    """Apply steps that replace single characters."""
     for step in steps:
         assert is_character_step(step)
         text = (
@@ -127,5 +126,5 @@ def apply_character_steps(text: str, steps: Iterable[Step]) -> str:
 
 
 def canonical(content: object) -> str:
-    """JSON with one spelling: equal contents give equal texts."""
+    """Return canonical JSON: equal contents give equal strings."""
     return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -1,7 +1,4 @@
-"""Blocks worked on by several processes side by side, with the results in the order of the blocks.
-
-Knows nothing of what is worked on. What a process needs besides its blocks it gets once.
-"""
+"""Map a function over blocks with several processes, with results in input order."""
 
 from __future__ import annotations
 
@@ -21,34 +18,34 @@ from typing import Any, TypeVar
 
 from greffe.errors import RunError
 
-BLOCKS_IN_FLIGHT = 2  # a process
+BLOCKS_IN_FLIGHT = 2  # per process
 
 _Block = TypeVar("_Block")
 _Result = TypeVar("_Result")
-_Tool = TypeVar("_Tool")
+_Context = TypeVar("_Context")
 
-_tool: Any = None  # of a worker process
+_context: Any = None  # of a worker process
 
 
 def map_in_order(
-    function: Callable[[_Tool, _Block], _Result],
-    tool: _Tool,
+    function: Callable[[_Context, _Block], _Result],
+    context: _Context,
     blocks: Iterator[_Block],
     workers: int,
     *,
     hint: str,
 ) -> Generator[tuple[_Block, _Result]]:
-    """Each block with function(tool, block).
+    """Yield each block with function(context, block).
 
-    One worker is this process; more are new ones, each of which is given the tool once, and at most
-    a few blocks for each are held in memory. `hint` is for the user whose system ended one of them.
+    With one worker, this process does the work. Otherwise, new processes receive the context once,
+    and a few blocks per process are held in memory. `hint` is for the error if one of them dies.
     """
     if workers == 1:
         for block in blocks:
-            yield block, function(tool, block)
+            yield block, function(context, block)
         return
-    context = multiprocessing.get_context("spawn")  # forked, locks of other threads stay closed
-    pool = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(tool,))
+    spawn = multiprocessing.get_context("spawn")  # fork would copy locks held by other threads
+    pool = ProcessPoolExecutor(workers, spawn, initializer=_start_worker, initargs=(context,))
     waiting: deque[tuple[_Block, Future[_Result]]] = deque()
     try:
         for block in blocks:
@@ -62,25 +59,25 @@ def map_in_order(
             yield first, future.result()
     except BrokenProcessPool:
         raise RunError(
-            "A worker process was ended from outside.",
-            expected=f"{workers} processes that work side by side",
-            found="one of them is gone: the system may have run out of memory",
+            "A worker process died.",
+            expected=f"{workers} running processes",
+            found="one of them was killed: the system may have run out of memory",
             hint=hint,
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _start_worker(tool: object) -> None:
-    global _tool
+def _start_worker(context: object) -> None:
+    global _context
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _tool = tool
+    _context = context
 
 
 def _end_with_parent() -> None:
-    """A parent that was killed cannot end its workers: they watch it themselves."""
+    """Exit when the parent dies: a killed parent cannot end its workers."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     wait([parent.sentinel])
@@ -88,15 +85,15 @@ def _end_with_parent() -> None:
 
 
 def _run(function: Callable[[Any, _Block], _Result], block: _Block) -> _Result:
-    return function(_tool, block)
+    return function(_context, block)
 
 
 @contextmanager
 def _hidden_main() -> Iterator[None]:
-    """Let new processes start without importing the user's script.
+    """Start new processes without importing the user's script.
 
-    They need nothing of it, a script without a main guard would start over in each of them, and
-    the command line would load torch there.
+    They do not need it, a script without a main guard would run again in each of them, and the
+    command line would import torch there.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")

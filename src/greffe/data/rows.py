@@ -1,7 +1,4 @@
-"""Tables in lines of text: .csv, .tsv, .jsonl and pairs of files, read a row at a time.
-
-Knows nothing of which column means what, beyond telling a header from data.
-"""
+"""Text-based tables: .csv, .tsv, .jsonl and pairs of files, read row by row."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 @dataclass(frozen=True)
 class DelimitedTable(Table):
-    """Rows of cells: .csv after RFC 4180, .tsv cut at tabs."""
+    """A .csv file according to RFC 4180, or a .tsv file split at tabs."""
 
     encoding: str
     delimiter: str
@@ -32,7 +29,7 @@ class DelimitedTable(Table):
     def open(
         cls, source: str, encoding: str, kind: str, given: Sequence[str | None]
     ) -> DelimitedTable:
-        """Look at the first row; `given` are the column names the user named."""
+        """Read the first row; `given` are the column names from the user."""
         delimiter = "\t" if kind == "tsv" else _find_delimiter(source, encoding, given)
         for _, cells in _records(source, encoding, delimiter):
             if cells:
@@ -40,7 +37,7 @@ class DelimitedTable(Table):
         raise no_rows(source)
 
     def rows(self, wanted: Sequence[int]) -> Iterator[Row]:
-        """Header left out; a row with more or fewer cells than the first is a DataError."""
+        """Yield the rows without the header; all must have as many cells as the first."""
         header = self.headed
         for number, cells in _records(self.source, self.encoding, self.delimiter):
             if not cells:
@@ -48,10 +45,10 @@ class DelimitedTable(Table):
                     yield number, None
             elif len(cells) != len(self.columns):
                 raise DataError(
-                    f"{self.place(number)} has another number of cells than the first row.",
+                    f"{self.location(number)} does not have as many cells as the first row.",
                     expected=f"{len(self.columns)} cells",
                     found=f"{len(cells)} cells",
-                    hint="put a cell that contains the separator in quotes (.csv), "
+                    hint="quote cells that contain the separator (.csv), "
                     "or remove the extra tab (.tsv)",
                 )
             elif header:
@@ -62,13 +59,13 @@ class DelimitedTable(Table):
 
 @dataclass(frozen=True)
 class JsonTable(Table):
-    """One JSON object a line, or one JSON string a line (then the table has a single column)."""
+    """One JSON object per line, or one JSON string per line (a table with a single column)."""
 
     encoding: str
 
     @classmethod
     def open(cls, source: str, encoding: str) -> Self:
-        """Look at the first object for the names of the columns."""
+        """Read the column names from the first object."""
         for _, record in _json_records(source, encoding):
             if isinstance(record, dict):
                 return cls(source, tuple(record), True, encoding)
@@ -77,7 +74,7 @@ class JsonTable(Table):
         raise no_rows(source)
 
     def rows(self, wanted: Sequence[int]) -> Iterator[Row]:
-        """A bare string is a row with nothing but its text."""
+        """Yield the rows; a bare string is a row with only a text."""
         names = [self.columns[position] for position in wanted] if self.headed else ["text"]
         for number, record in _json_records(self.source, self.encoding):
             if record is None:
@@ -87,36 +84,36 @@ class JsonTable(Table):
             fields = {names[0]: record} if isinstance(record, str) else record
             if missing := [name for name in names if name not in fields]:
                 raise DataError(
-                    f"{self.place(number)} has no {', no '.join(map(repr, missing))}.",
+                    f"{self.location(number)} has no {', no '.join(map(repr, missing))}.",
                     expected=f"an object with {', '.join(names)}",
-                    found="a string alone" if bare else ", ".join(fields) or "an empty object",
+                    found="only a string" if bare else ", ".join(fields) or "an empty object",
                 )
             yield number, [fields[name] for name in names]
 
 
 @dataclass(frozen=True)
 class PairTable(Table):
-    """Reviews as SentencePiece pieces beside a file of labels: `x.review.spm` and `x.label`."""
+    """Reviews as SentencePiece pieces and a file of labels: `x.review.spm` and `x.label`."""
 
     encoding: str
 
     @classmethod
     def find(cls, source: str, encoding: str) -> PairTable | None:
-        """The pair for either of its paths, or for what they share."""
+        """Return the pair for either of its paths or their common stem, or None."""
         stem = source.removesuffix(_REVIEWS).removesuffix(_LABELS)
         if stem != source or (not Path(stem).exists() and Path(stem + _REVIEWS).exists()):
             return cls(stem, ("text", "label"), True, encoding)
         return None
 
     def rows(self, wanted: Sequence[int]) -> Iterator[Row]:
-        """The labels are needed only if they are wanted."""
+        """Yield the rows; the file of labels is read only if requested."""
         both = (self.source + _REVIEWS, self.source + _LABELS)
         paths = [both[position] for position in wanted]
         counts = [sum(1 for _ in whole_lines(path, self.encoding)) for path in paths]
         if len(set(counts)) > 1:
             raise DataError(
-                f"{both[0]} and {both[1]} do not have the same number of lines.",
-                expected="a label for each review, on the same line",
+                f"{both[0]} and {both[1]} have different numbers of lines.",
+                expected="one label per review, on the same line",
                 found=f"{counts[0]} reviews and {counts[1]} labels",
             )
         for lines in zip(*(whole_lines(path, self.encoding) for path in paths), strict=True):
@@ -128,17 +125,17 @@ class PairTable(Table):
 
 
 def join_pieces(line: str) -> str:
-    """Text of a line of SentencePiece pieces."""
+    """Return the text of a line of SentencePiece pieces."""
     return line.replace(" ", "").replace("▁", " ").strip()
 
 
 def no_rows(source: str) -> DataError:
-    """What to say of a table without a single row."""
-    return DataError(f"{source} holds no rows.", expected="a table", found="nothing but blanks")
+    """Return the error for a table without rows."""
+    return DataError(f"{source} has no rows.", expected="a table", found="only blank lines")
 
 
 def _records(source: str, encoding: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Number of a record's first line, and its cells; none for a blank line."""
+    """Yield each record's first line number and its cells, which are empty for a blank line."""
     if delimiter != "\t":
         yield from _csv_records(source, encoding, delimiter)
         return
@@ -148,7 +145,7 @@ def _records(source: str, encoding: str, delimiter: str) -> Iterator[tuple[int, 
 
 
 def _unquote(cell: str) -> str:
-    """Undo quoting only where the whole cell is quoted in the way of .csv; else quotes are text."""
+    """Remove quotes only if the whole cell is quoted as in .csv; other quotes are text."""
     if len(cell) >= 2 and cell[0] == cell[-1] == '"':
         inner = cell[1:-1]
         if '"' not in inner.replace('""', ""):
@@ -157,7 +154,7 @@ def _unquote(cell: str) -> str:
 
 
 class _Feed:
-    """Lines for csv.reader, with an eye on how many make up one record."""
+    """Lines for csv.reader; limits the size of one record."""
 
     def __init__(self, lines: Iterator[Line], source: str) -> None:
         self.lines = lines
@@ -191,16 +188,16 @@ def _csv_records(source: str, encoding: str, delimiter: str) -> Iterator[tuple[i
             return
         except csv.Error as error:
             raise DataError(
-                f"{source} is not valid .csv: the row that begins on line {feed.start}.",
-                expected='a quoted cell ends with a quote, and quotes inside it are doubled: ""',
+                f"{source} is not valid .csv: error in the row that begins on line {feed.start}.",
+                expected='quoted cells that end with a quote, with quotes inside doubled: ""',
                 found=str(error),
-                hint="for label<TAB>text without quoting, name the file .tsv",
+                hint="for label<TAB>text without quoting, rename the file to .tsv",
             ) from None
         yield feed.start, record
 
 
 def _find_delimiter(source: str, encoding: str, given: Sequence[str | None]) -> str:
-    """A comma; a semicolon where only that makes the first line a header (French spreadsheets)."""
+    """Return a comma, or a semicolon if only that yields a header (French spreadsheets)."""
     line = next(whole_lines(source, encoding), None)
     if line is None or len(next(csv.reader([line.text]), [])) != 1:
         return ","
@@ -223,15 +220,15 @@ def _json_records(
         except (json.JSONDecodeError, RecursionError) as error:
             raise DataError(
                 f"Line {line.number} of {source} is not JSON.",
-                expected='one JSON object a line: {"text": "...", "label": "..."}',
+                expected='one JSON object per line: {"text": "...", "label": "..."}',
                 found=f"{error}",
-                hint="a single JSON value over many lines is not .jsonl: write one object a line",
+                hint="a JSON value that spans several lines is not .jsonl",
             ) from None
         except UnicodeEncodeError:
             raise DataError(
-                f"Line {line.number} of {source} holds half of a character.",
+                f"Line {line.number} of {source} contains a lone surrogate.",
                 expected="\\uD800 to \\uDFFF in pairs",
-                found="one of them alone",
+                found="an escape without its other half",
                 hint="write the line again from its source text",
             ) from None
         if not isinstance(record, (dict, str)):

@@ -1,7 +1,7 @@
-"""Sampler: (seed, step) → rows of the global batch. Pure functions, no state.
+"""Samplers: pure functions from (seed, step) to the rows of the global batch.
 
-Pretraining rows are permuted by a keyed bijection computed on the fly, so a corpus of any size
-costs nothing; labelled examples are planned an epoch at a time, texts of like length together.
+Pretraining rows are permuted by a keyed bijection, which needs no memory for a corpus of any size;
+labelled examples are planned one epoch at a time, with texts of similar length together.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ WINDOW_BATCHES = 32
 
 
 def permuted(positions: Indices, total: int, key: int) -> Indices:
-    """Image of each position under a keyed permutation of range(total).
+    """Return the image of each position under a keyed permutation of range(total).
 
-    A Feistel network permutes the next power of four; values that fall outside are sent through
-    it again until they fall inside (cycle walking), which keeps it a bijection.
+    A Feistel network permutes the next power of four; values outside the range are permuted again
+    until they are inside (cycle walking), which keeps it a bijection.
     """
     if total <= 1:
         return np.zeros_like(positions)
@@ -47,7 +47,7 @@ def permuted(positions: Indices, total: int, key: int) -> Indices:
 
 @dataclass(frozen=True)
 class RowSampler:
-    """Rows of a packed corpus: each epoch visits each row once, in its own order."""
+    """Rows of a packed corpus: each epoch visits every row once, in a different order."""
 
     seed: int
     rows: int
@@ -55,27 +55,27 @@ class RowSampler:
 
     @property
     def steps_per_epoch(self) -> float:
-        """Steps until each row was seen once; batches run on across epochs."""
+        """Steps until every row was seen once; batches may span two epochs."""
         return self.rows / self.batch
 
     def step(self, step: int) -> Indices:
-        """Row numbers of the global batch at `step` (0-based)."""
+        """Return the row indices of the global batch at `step` (0-based)."""
         positions = np.arange(step * self.batch, (step + 1) * self.batch, dtype=np.int64)
-        epochs, places = positions // self.rows, positions % self.rows
+        epochs, within = positions // self.rows, positions % self.rows
         result = np.empty_like(positions)
         for epoch in np.unique(epochs):
             chosen = epochs == epoch
             result[chosen] = permuted(
-                places[chosen], self.rows, derive(self.seed, "rows", int(epoch))
+                within[chosen], self.rows, derive(self.seed, "rows", int(epoch))
             )
         return result
 
 
 @dataclass(frozen=True)
 class ExampleSampler:
-    """Labelled examples: an epoch is a partition into batches of texts of like length.
+    """Labelled examples: an epoch is a partition into batches of texts of similar length.
 
-    A batch of short texts holds more of them, one of long texts fewer: `batch` is the mean.
+    Batches of short texts have more examples than batches of long ones; `batch` is the mean.
     """
 
     seed: int
@@ -84,16 +84,16 @@ class ExampleSampler:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Batches an epoch, the same in each."""
+        """Batches per epoch, the same in every epoch."""
         return -(-len(self.lengths) // self.batch)
 
     def epoch(self, epoch: int) -> list[Indices]:
-        """All batches of one epoch, as example numbers."""
+        """Return all batches of one epoch as example indices."""
         source = rng(self.seed, "examples", epoch)
         order = source.permutation(len(self.lengths)).astype(np.int64)
         lengths = np.asarray(self.lengths, dtype=np.int64)
-        # Every text counts as one of mean length beside its own: tokens alone would put so many
-        # short ones into a batch that each of them hardly weighed.
+        # The mean length is added to every text: by tokens alone, a batch would hold so many short
+        # texts that each of them would hardly count.
         costs = lengths + lengths.mean()
         window = self.batch * WINDOW_BATCHES
         batches: list[Indices] = []
@@ -101,16 +101,16 @@ class ExampleSampler:
             part = order[start : start + window]
             part = part[np.argsort(lengths[part], kind="stable")]
             batches += np.split(part, _equal_cuts(costs[part], -(-len(part) // self.batch)))
-        return [batches[place] for place in source.permutation(len(batches))]
+        return [batches[index] for index in source.permutation(len(batches))]
 
     def step(self, step: int) -> Indices:
-        """Example numbers of the batch at `step` (0-based)."""
-        epoch, place = divmod(step, self.steps_per_epoch)
-        return _plan(self, epoch)[place]
+        """Return the example indices of the batch at `step` (0-based)."""
+        epoch, index = divmod(step, self.steps_per_epoch)
+        return _plan(self, epoch)[index]
 
 
 def _equal_cuts(costs: npt.NDArray[np.float64], parts: int) -> Indices:
-    """Where to cut so that all parts cost about the same and none is empty; [parts - 1]."""
+    """Return split points [parts - 1] such that parts cost about the same and none is empty."""
     total = np.cumsum(costs)
     wanted = np.searchsorted(total - costs / 2, total[-1] * np.arange(1, parts) / parts)
     least = np.arange(1, parts)
@@ -120,5 +120,5 @@ def _equal_cuts(costs: npt.NDArray[np.float64], parts: int) -> Indices:
 
 @lru_cache(maxsize=1)
 def _plan(sampler: ExampleSampler, epoch: int) -> list[Indices]:
-    """The epoch in progress: to plan a million examples takes as long as several steps."""
+    """Cache the current epoch: planning a million examples takes as long as several steps."""
     return sampler.epoch(epoch)

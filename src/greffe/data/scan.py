@@ -1,9 +1,9 @@
-"""Scan: one pass over all documents that decides the fate of each: training, validation, dropped.
+"""Scan all documents once and assign each to training or validation, or drop it as a duplicate.
 
-Documents are told apart by an 8-byte hash of their text. Hashes go to bucket files on disk by their
-top bits, so that equal documents meet in one bucket and memory does not grow with the corpus. The
-validation part is the unique documents with the smallest hashes: it does not depend on the order
-of documents or files. Fates are one byte a document, in one file. Knows nothing of tokens.
+Documents are identified by an 8-byte hash of their text. Hashes are written to bucket files by
+their top bits, so that equal documents share a bucket and memory does not grow with the corpus. The
+validation split is the unique documents with the smallest hashes, so it does not depend on the
+order of documents or files. Assignments are stored in one file, one byte per document.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from greffe.storage import disk_error
 
 BUCKETS = 64
 BLOCK_DOCUMENTS = 1 << 16
-SHOWN_BYTES = 1 << 20  # moving a bar at every document would take longer than reading it
-FATES_FILE = "fates"
-PACKED_SUFFIXES = (".gz", ".xz", ".zst", ".parquet")  # their size does not tell how much text
+PROGRESS_BYTES = 1 << 20  # updating a bar for every document would take longer than reading it
+ASSIGNMENTS_FILE = "assignments"
+PACKED_SUFFIXES = (".gz", ".xz", ".zst", ".parquet")  # file size differs from text size
 
 _RECORD = np.dtype([("hash", "<u8"), ("number", "<i8")])
 _Records = npt.NDArray[np.void]
-_Fates = npt.NDArray[np.uint8]
+_Assignments = npt.NDArray[np.uint8]
 
 
-class Fate(IntEnum):
-    """What becomes of a document."""
+class Assignment(IntEnum):
+    """The split that a document is assigned to, if any."""
 
     TRAIN = 0
     VALID = 1
@@ -44,14 +44,14 @@ class Fate(IntEnum):
 
 
 class SourceCount(Spec):
-    """What one source holds."""
+    """The size of one source."""
 
     documents: int
     bytes: int
 
 
 class Scan(Spec):
-    """What a scan found; the fate of each document is in a file of its own."""
+    """The result of a scan; the assignment of each document is in a separate file."""
 
     sources: list[SourceCount]
     unique: int
@@ -59,7 +59,7 @@ class Scan(Spec):
 
     @property
     def documents(self) -> int:
-        """Documents read, duplicates included."""
+        """Documents read, including duplicates."""
         return sum(source.documents for source in self.sources)
 
     @property
@@ -68,27 +68,27 @@ class Scan(Spec):
         return sum(source.bytes for source in self.sources)
 
 
-# --- deciding -----------------------------------------------------------------------------------
+# --- assigning ----------------------------------------------------------------------------------
 
 
 def scan_documents(
     sources: Sequence[str], options: Reading, folder: Path, *, valid: float, seed: int
 ) -> Scan:
-    """Read everything once; write the fate of each document to `folder`."""
+    """Read all sources once and write the assignment of each document to `folder`."""
     folder.mkdir(exist_ok=True)
     counts = _fill_buckets(sources, options, folder, seed)
     total = sum(count.documents for count in counts)
     if total == 0:
         raise DataError(
-            "The input holds no document.",
+            "The input contains no documents.",
             expected="text other than white space",
-            found=f"{len(sources)} {'file' if len(sources) == 1 else 'files'} without any",
+            found=f"{len(sources)} {'file' if len(sources) == 1 else 'files'} without text",
         )
     try:
-        fates = _disk_array(folder / FATES_FILE, total)
-        unique = sum(_drop_duplicates(records, fates) for records in _buckets(folder))
-        held_out = _hold_out(folder, fates, _validation_size(unique, valid))
-        fates.flush()
+        assignments = _disk_array(folder / ASSIGNMENTS_FILE, total)
+        unique = sum(_drop_duplicates(records, assignments) for records in _buckets(folder))
+        held_out = _hold_out(folder, assignments, _validation_size(unique, valid))
+        assignments.flush()
         for path in _bucket_paths(folder):
             path.unlink()
     except OSError as error:
@@ -107,7 +107,7 @@ def _fill_buckets(
     number = 0
     hashes = bytearray()
     with Progress("scan", None if packed else sum(whole), "bytes") as progress:
-        for place, source in enumerate(sources):
+        for index, source in enumerate(sources):
             first, text_bytes, unshown = number, 0, 0
             for document in read_documents(source, options):
                 data = _utf8(document, source, number - first)
@@ -115,15 +115,15 @@ def _fill_buckets(
                 text_bytes += len(data)
                 number += 1
                 unshown += len(data)
-                if unshown >= SHOWN_BYTES:
+                if unshown >= PROGRESS_BYTES:
                     progress.advance(unshown)
                     unshown = 0
                 if len(hashes) == 8 * BLOCK_DOCUMENTS:
                     _write_records(hashes, number, folder)
                     hashes.clear()
             counts.append(SourceCount(documents=number - first, bytes=text_bytes))
-            # line ends and what surrounds the text in a table count as well
-            progress.set(progress.done + unshown if packed else sum(whole[: place + 1]))
+            # file sizes include line endings and the other columns of tables
+            progress.set(progress.done + unshown if packed else sum(whole[: index + 1]))
     _write_records(hashes, number, folder)
     return counts
 
@@ -133,15 +133,15 @@ def _utf8(document: str, source: str, number: int) -> bytes:
         return document.encode()
     except UnicodeEncodeError as error:
         raise DataError(
-            f"{source}: document {number + 1} holds half of a surrogate pair.",
-            expected="characters that UTF-8 can write",
+            f"{source}: document {number + 1} contains a lone surrogate.",
+            expected="characters that UTF-8 can encode",
             found=f"U+{ord(document[error.start]):04X} at character {error.start + 1}",
             hint=r"look for \ud800 to \udfff escapes in the source",
         ) from None
 
 
 def _write_records(hashes: bytearray, end: int, folder: Path) -> None:
-    """Send the hashes of the documents before number `end` to their buckets, in order."""
+    """Append the hashes of the documents before number `end` to their buckets, in order."""
     records = np.empty(len(hashes) // 8, _RECORD)
     records["hash"] = np.frombuffer(bytes(hashes), "<u8")
     records["number"] = np.arange(end - len(records), end)
@@ -162,7 +162,7 @@ def _bucket_paths(folder: Path) -> list[Path]:
 
 
 def _buckets(folder: Path) -> Iterator[_Records]:
-    """Records of each bucket, hashes rising from bucket to bucket and inside each."""
+    """Yield the records of each bucket; hashes increase within and across buckets."""
     for path in _bucket_paths(folder):
         records = np.fromfile(path, _RECORD)
         # stable: among equal hashes the first document stays first
@@ -170,17 +170,17 @@ def _buckets(folder: Path) -> Iterator[_Records]:
 
 
 def _disk_array(path: Path, size: int) -> np.memmap[tuple[int, ...], np.dtype[np.uint8]]:
-    """Zeros on disk, written out: a mapped hole would crash the process when the disk is full."""
+    """Map a file of zeros; written out, since a sparse file would crash on a full disk."""
     with path.open("wb") as file:
         for start in range(0, size, BLOCK_DOCUMENTS):
             file.write(bytes(min(BLOCK_DOCUMENTS, size - start)))
     return np.memmap(path, np.uint8, "r+")
 
 
-def _drop_duplicates(records: _Records, fates: _Fates) -> int:
-    """Mark all but the first of equal documents; how many are left."""
+def _drop_duplicates(records: _Records, assignments: _Assignments) -> int:
+    """Mark all but the first of equal documents; return the number of unique ones."""
     repeats = np.flatnonzero(records["hash"][1:] == records["hash"][:-1]) + 1
-    fates[records["number"][repeats]] = Fate.DUPLICATE
+    assignments[records["number"][repeats]] = Assignment.DUPLICATE
     return len(records) - len(repeats)
 
 
@@ -190,18 +190,18 @@ def _validation_size(unique: int, valid: float) -> int:
     if unique < 2:
         notice(
             "The input is a single document, so nothing is held out for validation; "
-            "--documents paragraph or line may cut it into more."
+            "--documents paragraph or line may split it."
         )
         return 0
     return min(max(1, round(valid * unique)), unique - 1)
 
 
-def _hold_out(folder: Path, fates: _Fates, wanted: int) -> int:
+def _hold_out(folder: Path, assignments: _Assignments, wanted: int) -> int:
     left = wanted
     for records in _buckets(folder):
         numbers = records["number"]
-        chosen = numbers[fates[numbers] != Fate.DUPLICATE][:left]
-        fates[chosen] = Fate.VALID
+        chosen = numbers[assignments[numbers] != Assignment.DUPLICATE][:left]
+        assignments[chosen] = Assignment.VALID
         left -= len(chosen)
         if left == 0:
             break
@@ -214,32 +214,32 @@ def _hold_out(folder: Path, fates: _Fates, wanted: int) -> int:
 def read_again(
     sources: Sequence[str], options: Reading, scan: Scan, folder: Path, start: int = 0
 ) -> Iterator[tuple[str, int]]:
-    """Each document from number `start` on, with its fate; earlier sources are not opened."""
-    with (folder / FATES_FILE).open("rb") as fates:
+    """Yield each document from number `start` with its assignment; skips earlier sources."""
+    with (folder / ASSIGNMENTS_FILE).open("rb") as assignments:
         for source, count in zip(sources, scan.sources, strict=True):
             if start >= count.documents:
                 start -= count.documents
-                fates.seek(count.documents, 1)
+                assignments.seek(count.documents, 1)
                 continue
             number = 0
             for number, document in enumerate(_quietly(read_documents(source, options)), start=1):
-                fate = fates.read(1)
-                if number > count.documents or not fate:
+                assignment = assignments.read(1)
+                if number > count.documents or not assignment:
                     break
                 if number > start:
-                    yield document, fate[0]
+                    yield document, assignment[0]
             if number != count.documents:
                 raise DataError(
-                    f"{source} changed while it was read.",
-                    expected=f"{count.documents:,} documents as at first",
+                    f"{source} changed while it was being read.",
+                    expected=f"{count.documents:,} documents, as in the first pass",
                     found=f"{'more' if number > count.documents else f'{number:,}'}",
-                    hint="start anew with --overwrite once it is complete",
+                    hint="start again with --overwrite once the file is complete",
                 )
             start = 0
 
 
 def _quietly(documents: Iterator[str]) -> Iterator[str]:
-    """What there is to say about a source was said when it was read first."""
+    """Suppress notices, which were already printed in the first pass."""
     while True:
         with quiet():
             document = next(documents, None)
@@ -251,14 +251,14 @@ def _quietly(documents: Iterator[str]) -> Iterator[str]:
 def read_sample(
     sources: Sequence[str], options: Reading, scan: Scan, folder: Path, *, size: int, seed: int
 ) -> Iterator[str]:
-    """Training documents of about `size` bytes in all, drawn evenly over the whole corpus."""
-    share = size / scan.bytes
+    """Yield training documents of about `size` bytes in total, sampled from the whole corpus."""
+    fraction = size / scan.bytes
     generator = rng(seed, "tokenizer sample")
     draws: list[float] = []
     taken = 0
-    for document, fate in read_again(sources, options, scan, folder):
+    for document, assignment in read_again(sources, options, scan, folder):
         draws = draws or generator.random(BLOCK_DOCUMENTS).tolist()
-        if draws.pop() < share and fate == Fate.TRAIN:
+        if draws.pop() < fraction and assignment == Assignment.TRAIN:
             taken += len(document.encode())
             if taken > size:
                 return

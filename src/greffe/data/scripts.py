@@ -1,7 +1,4 @@
-"""Writing systems: which letters a tokenizer knows, and what the others belong to.
-
-Knows nothing of labels, files or models.
-"""
+"""Writing systems: find letters that a tokenizer does not know, by script."""
 
 from __future__ import annotations
 
@@ -17,23 +14,23 @@ _NAMES = {"Cjk": "Han"}
 
 @cache
 def script_of(character: str) -> str | None:
-    """`Latin`, `Cyrillic`, `Han`: what a letter or its mark belongs to; None for other signs."""
+    """Return the script of a letter or combining mark (`Latin`, `Han`, …); None for others."""
     if unicodedata.category(character)[0] not in "LM":
         return None
-    # `CYRILLIC SMALL LETTER A`: names begin with the script, as those of shared marks do not.
+    # Names begin with the script, as in `CYRILLIC SMALL LETTER A`, except for shared marks.
     first = unicodedata.name(character, "Unnamed").split()[0].split("-")[0].capitalize()
     return _NAMES.get(first, first)
 
 
 def known_characters(tokenizer: Tokenizer) -> frozenset[str]:
-    """Characters that stand in a piece of the vocabulary; others are read byte by byte, or not."""
+    """Return the characters that occur in a piece; others are encoded as bytes or unknown."""
     apart = {*BYTE_PIECES, *SPECIALS}
     pieces = (tokenizer.piece(number) for number in range(tokenizer.size))
     return frozenset(character for piece in pieces if piece not in apart for character in piece)
 
 
 def unknown_letters(text: str, known: frozenset[str]) -> tuple[int, Counter[str]]:
-    """How many letters a text has, and how many of each script are not known."""
+    """Return the number of letters in a text, and of unknown letters per script."""
     letters = 0
     unknown: Counter[str] = Counter()
     for character, count in Counter(unicodedata.normalize("NFC", text)).items():
@@ -41,7 +38,7 @@ def unknown_letters(text: str, known: frozenset[str]) -> tuple[int, Counter[str]
         if script is None or script in ("Combining", "Variation"):
             continue
         letters += count
-        # Tokenizers of another make also replace letters by their plain form.
+        # Imported tokenizers may also replace letters by their NFKC form.
         if character not in known and not known.issuperset(
             unicodedata.normalize("NFKC", character)
         ):

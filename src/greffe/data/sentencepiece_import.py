@@ -1,7 +1,6 @@
-"""Turns a SentencePiece model, alone or with a fairseq dict.txt, into a tokenizer's JSON text.
+"""Convert a SentencePiece model, with or without a fairseq dict.txt, to a tokenizer's JSON.
 
-Knows SentencePiece's protobuf and how BPE by scores is written as merges. Needs the libraries
-sentencepiece and protobuf for reading the model only. Does not know how the tokenizer is used.
+Reading the model requires the libraries sentencepiece and protobuf; using the tokenizer does not.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ from tokenizers.models import BPE, Model, Unigram
 from greffe.data.pieces import BYTE_PIECES, SPACE, SPECIALS, assemble
 from greffe.errors import CorruptError, DataError, MismatchError, MissingExtraError
 
-# Kinds of pieces in the protobuf. Control pieces are replaced by ours, unused ones never occur.
+# Kinds of pieces in the protobuf. Control pieces are replaced by greffe's; unused ones never occur.
 _NORMAL, _USER_DEFINED, _BYTE = 1, 4, 6
 _UNIGRAM, _BPE = 1, 2
-# fairseq fills dictionaries up to a round size with these.
+# fairseq pads dictionaries to a round size with these.
 _FILLER = "madeupword"
 
 
 def convert(model: Path, dictionary: Path | None) -> str:
-    """JSON text of a tokenizer that cuts text as the SentencePiece model does.
+    """Return the JSON of a tokenizer that splits text as the SentencePiece model does.
 
-    Ids: SPECIALS, then the model's pieces in order; with a dictionary its four specials, then
-    its lines in order, as in fairseq.
+    Ids: SPECIALS, then the model's pieces in order; with a dictionary, its four specials, then its
+    lines in order, as in fairseq.
     """
     proto = _read_model(model)
     kinds = (_NORMAL, _USER_DEFINED, _BYTE)
@@ -59,7 +58,7 @@ def convert(model: Path, dictionary: Path | None) -> str:
 
 def _read_model(path: Path) -> Any:
     try:
-        # Neither module has types: imported by name, they are plainly untyped.
+        # Neither module has type information; import_module returns Any.
         message = import_module("google.protobuf.message")
         protobuf = import_module("sentencepiece.sentencepiece_model_pb2")
     except ImportError:
@@ -77,13 +76,13 @@ def _read_model(path: Path) -> Any:
         proto.ParseFromString(content)
     except message.DecodeError as error:
         raise CorruptError(
-            f"{path} is damaged, or not a SentencePiece model.", found=str(error)
+            f"{path} is damaged or not a SentencePiece model.", found=str(error)
         ) from None
     parts = ("trainer_spec", "normalizer_spec")
     missing = [part for part in parts if not proto.HasField(part)]
     if not proto.pieces or missing:
         raise CorruptError(
-            f"{path} is truncated, or not a SentencePiece model.",
+            f"{path} is truncated or not a SentencePiece model.",
             expected="pieces, trainer_spec and normalizer_spec",
             found=f"{len(proto.pieces)} pieces, no {' and no '.join(missing) or 'piece'}",
         )
@@ -111,7 +110,7 @@ def _check_supported(proto: Any, path: Path) -> None:
 
 
 def _read_dictionary(path: Path) -> list[str]:
-    """Pieces of a fairseq dictionary: a piece and a count a line."""
+    """Return the pieces of a fairseq dictionary, which has a piece and a count per line."""
     try:
         lines = path.read_text("utf-8").removesuffix("\n").split("\n")
     except OSError as error:
@@ -123,16 +122,16 @@ def _read_dictionary(path: Path) -> list[str]:
         piece, _, count = line.rstrip("\r").rpartition(" ")
         if not piece or not count.isdecimal():
             raise DataError(
-                f"{path}, line {number} cannot be read.",
+                f"{path}: line {number} is invalid.",
                 expected="a piece, a space and a count",
                 found=repr(line[:60]),
             )
         if piece in pieces or piece in SPECIALS:
             where = f"line {pieces[piece]}" if piece in pieces else "the special pieces"
             raise DataError(
-                f"{path}, line {number}: {piece!r} is there twice.",
+                f"{path}: duplicate piece {piece!r} on line {number}.",
                 expected="each piece once",
-                found=f"it stands in {where} too",
+                found=f"also in {where}",
             )
         pieces[piece] = number
     return list(pieces)
@@ -147,7 +146,7 @@ def _check_same(pieces: list[str], scores: dict[str, float], model: Path, dictio
             expected=f"the model's {len(scores)} pieces, in any order",
             found=f"{len(pieces)} lines; {_some(unknown)} only in the dictionary, "
             f"{_some(missing)} only in the model",
-            hint="give the two files that were made together, or the model alone",
+            hint="pass the two files that were created together, or only the model",
         )
 
 
@@ -160,8 +159,8 @@ def _normalizer(spec: Any) -> normalizers.Normalizer:
     steps: list[normalizers.Normalizer] = []
     if spec.precompiled_charsmap:
         steps.append(normalizers.Precompiled(spec.precompiled_charsmap))
-    # The space before the text comes first: it then absorbs leading spaces, while text that goes
-    # on after other text, and so gets none, keeps one of its own.
+    # The space is prepended before spaces are merged: leading spaces then merge with it, while
+    # text that continues other text, which gets no space, keeps its own.
     if spec.add_dummy_prefix:
         steps.append(normalizers.Prepend(" "))
     if spec.remove_extra_whitespaces:
@@ -173,15 +172,15 @@ def _normalizer(spec: Any) -> normalizers.Normalizer:
 
 
 def _splitter(pieces: list[str], symbols: list[str]) -> pre_tokenizers.PreTokenizer:
-    # Text that spells a special or a byte piece is text: cut after its "<", it cannot match.
+    # Text that spells a special or a byte piece is text: split after its "<", it cannot match.
     names = "|".join(name.strip("<>") for name in SPECIALS)
     steps: list[pre_tokenizers.PreTokenizer] = [
         pre_tokenizers.Split(Regex(f"<(?=(?:{names}|0x[0-9A-F]{{2}})>)"), "isolated")
     ]
-    if symbols:  # the user's own pieces are cut out whole, the longest first
+    if symbols:  # user-defined pieces are matched first, the longest first
         whole = "|".join(map(re.escape, sorted(symbols, key=lambda symbol: -len(symbol))))
         steps.insert(0, pre_tokenizers.Split(Regex(whole), "isolated"))
-    # Where no piece spans a space, words can be cut apart first: same pieces, and much faster.
+    # If no piece spans a space, splitting into words first is equivalent and much faster.
     if not any(SPACE in piece[1:] for piece in pieces):
         steps.append(pre_tokenizers.Split(SPACE, "merged_with_next"))
     return pre_tokenizers.Sequence(steps)
@@ -190,7 +189,7 @@ def _splitter(pieces: list[str], symbols: list[str]) -> pre_tokenizers.PreTokeni
 def _bpe(
     vocabulary: list[str], scores: dict[str, float], symbols: list[str], has_bytes: bool
 ) -> Model:
-    """SentencePiece joins the neighbours whose union scores highest; merges say the same."""
+    """Express SentencePiece's BPE, which merges the highest-scoring pair, as ordered merges."""
     ids = {piece: id for id, piece in enumerate(vocabulary)}
     merges = [
         (-score, ids[piece[:cut]], ids[piece[cut:]], piece[:cut], piece[cut:])
@@ -206,15 +205,15 @@ def _bpe(
         unk_token="<oov>",
         fuse_unk=True,
         byte_fallback=has_bytes,
-        ignore_merges=bool(symbols),  # no merge leads to these
+        ignore_merges=bool(symbols),  # no merges produce user-defined pieces
     )
 
 
 def _unigram(
     vocabulary: list[str], scores: dict[str, float], symbols: list[str], has_bytes: bool
 ) -> Model:
-    # Added pieces get the lowest score that there is: the penalty of unknown characters is
-    # counted from it.
+    # Added pieces get the lowest existing score, because the penalty of unknown characters is
+    # relative to the lowest score.
     lowest = min(scores.values())
     certain = dict.fromkeys(symbols, 0.0)
     return Unigram(

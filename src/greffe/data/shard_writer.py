@@ -1,4 +1,4 @@
-"""Writing a token shard: two files, atomically, hashed on the way. Knows nothing of text."""
+"""Write token shards: two files each, atomically, hashed while writing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from greffe.storage import disk_error
 
 
 class _HashedFile:
-    """A file under a temporary name until finished, hashed on the way."""
+    """A file with a temporary name until finished, hashed while writing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -53,13 +53,13 @@ class _HashedFile:
         return self._hash.hexdigest()
 
     def discard(self) -> None:
-        # unbuffered close: what is left in the buffer of a full disk must not raise a second time
+        # close without flushing: on a full disk, flushing the buffer would raise again
         self._file.raw.close()
         self.temporary.unlink(missing_ok=True)
 
 
 class ShardWriter:
-    """Writes one shard; its files have their names only when it is closed."""
+    """Write one shard; its files get their final names when it is closed."""
 
     def __init__(self, folder: Path, name: str, dtype: str) -> None:
         self.name = name
@@ -72,7 +72,7 @@ class ShardWriter:
         self._offsets.write(np.zeros(1, OFFSET_DTYPE))
 
     def add(self, tokens: Tokens, lengths: Int64s, text_bytes: int) -> None:
-        """Add documents that lie back to back in `tokens` [sum of lengths]."""
+        """Add documents, concatenated in `tokens` [sum of lengths]."""
         assert int(lengths.sum()) == len(tokens)
         ends = self.tokens + np.cumsum(lengths, dtype=np.int64)
         self._tokens.write(tokens.astype(self._dtype, copy=False))
@@ -82,7 +82,7 @@ class ShardWriter:
         self.bytes += text_bytes
 
     def close(self) -> ShardInfo:
-        """Give the files their names and say what they hold."""
+        """Rename the files to their final names and return their description."""
         return ShardInfo(
             name=self.name,
             tokens=self.tokens,
@@ -93,6 +93,6 @@ class ShardWriter:
         )
 
     def discard(self) -> None:
-        """Forget what was written."""
+        """Remove the unfinished files."""
         self._tokens.discard()
         self._offsets.discard()

@@ -1,8 +1,8 @@
-"""Token shards: documents as raw integers on disk, and rows packed from them by memory mapping.
+"""Token shards: documents as raw integers on disk, and packed rows read by memory mapping.
 
-A shard is two files: `NAME.tokens`, the ids of its documents back to back, and `NAME.offsets`,
-where each document begins (int64, one entry more than documents: the last is the number of tokens).
-All integers are little-endian. Knows nothing of text, tokenizers or torch.
+A shard is two files: `NAME.tokens`, the concatenated ids of its documents, and `NAME.offsets`, the
+start of each document (int64, with the number of tokens as an additional last entry). All integers
+are little-endian.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Int64s = npt.NDArray[np.int64]
 
 OFFSET_DTYPE = np.dtype("<i8")
 MAPPED_SHARDS = 128  # each mapped shard holds two file descriptors; the usual limit is 1024
-RESIDENT_BYTES = 32 << 20  # mapped pages that may stay in memory before all are given back
-FAULT_BYTES = 2 << 20  # what one small read may make resident: the kernel maps whole folios
+RESIDENT_BYTES = 32 << 20  # mapped pages that may stay in memory before all are released
+FAULT_BYTES = 2 << 20  # memory that one small read may make resident: the kernel maps whole folios
 
 
 class ShardInfo(Spec):
-    """What a shard holds and how to see that it is whole."""
+    """The sizes and hashes of a shard."""
 
     name: str
     tokens: int = Field(ge=1)
@@ -42,17 +42,17 @@ class ShardInfo(Spec):
 
 
 def token_dtype(name: str) -> np.dtype[np.unsignedinteger[Any]]:
-    """The type of tokens on disk for `uint16` or `uint32`."""
+    """Return the on-disk dtype for `uint16` or `uint32`."""
     return np.dtype(name).newbyteorder("<")
 
 
 def tokens_path(folder: Path, name: str) -> Path:
-    """Where the tokens of a shard are."""
+    """Return the path of a shard's tokens."""
     return folder / f"{name}.tokens"
 
 
 def offsets_path(folder: Path, name: str) -> Path:
-    """Where the offsets of a shard are."""
+    """Return the path of a shard's offsets."""
     return folder / f"{name}.offsets"
 
 
@@ -61,30 +61,30 @@ def offsets_path(folder: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class PackedRows:
-    """Rows cut from the tokens of a part, with what attention and positions need. B rows of T."""
+    """B rows of T consecutive tokens of a split, with document boundaries."""
 
     ids: Int64s
-    """[B, T] tokens; padding after the end of the part."""
+    """[B, T] token ids; padding after the end of the split."""
     lengths: Int64s
-    """[B] tokens that are no padding; T for all rows but the last one of the part."""
+    """[B] tokens without padding; T for all rows but the last one of the split."""
     documents: Int64s
-    """[B, T] number of the document within its row, from 0; padding counts as one more."""
+    """[B, T] index of the document within its row; padding counts as one more document."""
     positions: Int64s
-    """[B, T] distance from the document's first token in this row."""
+    """[B, T] position relative to the document's first token in this row."""
     first_document: Int64s
-    """[B] number within the part of the document at the start of the row."""
+    """[B] index within the split of the document at the start of the row."""
 
 
 class _MappedShard:
-    """Both files of a shard; when the last reference goes, mappings and descriptors go too."""
+    """Both files of a shard, unmapped when the last reference is gone."""
 
     def __init__(self, folder: Path, name: str, dtype: np.dtype[Any]) -> None:
         self._maps = [_map_file(tokens_path(folder, name)), _map_file(offsets_path(folder, name))]
         self.tokens: Tokens = np.frombuffer(self._maps[0], dtype)
         self.offsets: Int64s = np.frombuffer(self._maps[1], OFFSET_DTYPE)
 
-    def give_back(self) -> None:
-        """Let go of the resident pages; the system's cache still has them."""
+    def release(self) -> None:
+        """Release resident pages; the system's page cache keeps them."""
         if hasattr(mmap, "MADV_DONTNEED"):
             for mapped in self._maps:
                 mapped.madvise(mmap.MADV_DONTNEED)
@@ -95,13 +95,13 @@ def _map_file(path: Path) -> mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def _last_start(starts: Int64s, place: int) -> int:
-    """The last of the rising `starts` that is not after `place`."""
-    return int(np.searchsorted(starts, place, side="right")) - 1
+def _last_start(starts: Int64s, position: int) -> int:
+    """Return the index of the last of the sorted `starts` that is not after `position`."""
+    return int(np.searchsorted(starts, position, side="right")) - 1
 
 
 def check_shard(folder: Path, info: ShardInfo, dtype: str) -> None:
-    """Raise CorruptError unless both files are there and have the size that `info` says."""
+    """Raise CorruptError unless both files exist and have the sizes given by `info`."""
     sizes = {
         tokens_path(folder, info.name): info.tokens * token_dtype(dtype).itemsize,
         offsets_path(folder, info.name): (info.documents + 1) * OFFSET_DTYPE.itemsize,
@@ -127,9 +127,9 @@ def check_shard(folder: Path, info: ShardInfo, dtype: str) -> None:
 
 
 class TokenSplit:
-    """All shards of one part as a single row of tokens, read by memory mapping.
+    """All shards of one split as a single sequence of tokens, read by memory mapping.
 
-    Resident memory stays bounded: pages are given back once about RESIDENT_BYTES were touched.
+    Resident memory stays bounded: pages are released after about RESIDENT_BYTES were touched.
     """
 
     def __init__(self, folder: Path, shards: Sequence[ShardInfo], dtype: str, pad: int) -> None:
@@ -140,7 +140,7 @@ class TokenSplit:
         self.bytes = sum(shard.bytes for shard in shards)
         self._folder = folder
         self._dtype = token_dtype(dtype)
-        # [shards + 1] first token and first document of each shard within the part
+        # [shards + 1] first token and first document of each shard within the split
         self._token_starts = np.cumsum([0, *(shard.tokens for shard in shards)])
         self._document_starts = np.cumsum([0, *(shard.documents for shard in shards)])
         self._mapped: dict[int, _MappedShard] = {}
@@ -150,37 +150,37 @@ class TokenSplit:
         return f"TokenSplit({self.tokens:,} tokens, {self.documents:,} documents)"
 
     def rows_total(self, length: int) -> int:
-        """How many rows of `length` tokens there are; the last one may be short."""
+        """Return the number of rows of `length` tokens; the last one may be shorter."""
         return -(-self.tokens // length)
 
     def row(self, index: int, length: int) -> PackedRows:
-        """One row, as a batch of one."""
+        """Return one row, as a batch of one."""
         return self.rows(np.array([index]), length)
 
     def rows(self, indices: npt.NDArray[np.integer[Any]], length: int) -> PackedRows:
-        """Rows by number: row i holds the tokens from i·length on, across documents and shards."""
+        """Return rows by index: row i starts at token i·length, across documents and shards."""
         if length < 1:
-            raise ValueError(f"a row has at least one token, not {length}")
+            raise ValueError(f"rows must have at least one token, not {length}")
         ids = np.full((len(indices), length), self.pad, np.int64)
         starts = np.zeros((len(indices), length), np.bool_)  # [B, T] a document begins here
         lengths = np.zeros(len(indices), np.int64)
         first_document = np.zeros(len(indices), np.int64)
         for row, index in enumerate(indices.tolist()):
             if not 0 <= index < self.rows_total(length):
-                raise IndexError(f"row {index} of {self.rows_total(length)}")
+                raise IndexError(f"row {index} is out of range for {self.rows_total(length)} rows")
             lengths[row] = self._fill(index * length, ids[row], starts[row])
             first_document[row] = self._document_at(index * length)
             starts[row, lengths[row] :][:1] = True
         starts[:, 0] = True
-        places = np.arange(length)
-        begins = np.maximum.accumulate(np.where(starts, places, 0), axis=1)  # [B, T]
+        columns = np.arange(length)
+        begins = np.maximum.accumulate(np.where(starts, columns, 0), axis=1)  # [B, T]
         documents = np.cumsum(starts, axis=1) - 1
-        return PackedRows(ids, lengths, documents, places - begins, first_document)
+        return PackedRows(ids, lengths, documents, columns - begins, first_document)
 
     def document(self, number: int) -> Int64s:
-        """The ids of one document, from <sos> to <eos>."""
+        """Return the ids of one document, from <sos> to <eos>."""
         if not 0 <= number < self.documents:
-            raise IndexError(f"document {number} of {self.documents}")
+            raise IndexError(f"document {number} is out of range for {self.documents} documents")
         index = _last_start(self._document_starts, number)
         shard = self._shard(index)
         local = number - int(self._document_starts[index])
@@ -190,9 +190,9 @@ class TokenSplit:
         return ids
 
     def span(self, begin: int, end: int) -> tuple[Int64s, Int64s]:
-        """The tokens from `begin` up to `end`, and the number of each one's document, from 0."""
+        """Return the tokens from `begin` up to `end`, and the index of each token's document."""
         if not 0 <= begin <= end <= self.tokens:
-            raise IndexError(f"tokens {begin} to {end} of {self.tokens}")
+            raise IndexError(f"tokens {begin} to {end} are out of range for {self.tokens} tokens")
         ids = np.empty(end - begin, np.int64)
         starts = np.zeros(end - begin, np.bool_)
         self._fill(begin, ids, starts)
@@ -200,7 +200,7 @@ class TokenSplit:
         return ids, np.cumsum(starts)
 
     def _fill(self, begin: int, ids: Int64s, starts: npt.NDArray[np.bool_]) -> int:
-        """Copy the tokens from `begin` on into `ids` [T] and mark document starts; how many."""
+        """Copy tokens from `begin` into `ids` [T] and mark document starts; return their number."""
         count = min(len(ids), self.tokens - begin)
         done = 0
         while done < count:
@@ -216,7 +216,7 @@ class TokenSplit:
         return count
 
     def _document_at(self, token: int) -> int:
-        """The number within the part of the document that holds a token."""
+        """Return the index within the split of the document that contains a token."""
         index = _last_start(self._token_starts, token)
         local = _last_start(self._shard(index).offsets, token - int(self._token_starts[index]))
         return int(self._document_starts[index]) + local
@@ -231,9 +231,9 @@ class TokenSplit:
         return shard
 
     def _touch(self, shard: _MappedShard, tokens: int) -> None:
-        # a search touches offsets all over
+        # a binary search touches pages all over the offsets
         self._touched += tokens * self._dtype.itemsize + FAULT_BYTES + shard.offsets.nbytes
         if self._touched > RESIDENT_BYTES:
             for mapped in list(self._mapped.values()):
-                mapped.give_back()
+                mapped.release()
             self._touched = 0

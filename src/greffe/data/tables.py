@@ -1,7 +1,4 @@
-"""Labelled tables and texts to predict: rows → examples, the order of labels, a fair split.
-
-Knows nothing of tokens or models.
-"""
+"""Labelled tables and texts to classify: reading examples, ordering labels, splitting."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ class Example:
 
 
 def read_examples(source: str | Path, options: Reading) -> Iterator[Example]:
-    """Examples of a labelled table, or of a pair `x.review.spm` + `x.label` (either, or `x`)."""
+    """Yield the examples of a labelled table or of a pair `x.review.spm` and `x.label`."""
     source = str(source)
     pair = PairTable.find(source, options.encoding)
     if pair is None and not source.startswith("hf:"):
@@ -53,7 +50,7 @@ def read_examples(source: str | Path, options: Reading) -> Iterator[Example]:
 
 
 def read_texts(source: str | Path, options: Reading) -> Iterator[str]:
-    """Every text in order, empty ones too: lines of a file or of standard input (`-`), or rows."""
+    """Yield every text, including empty ones: lines of a file or standard input (`-`), or rows."""
     source = str(source)
     table: Table | None = None
     if source != STANDARD_INPUT:
@@ -68,14 +65,14 @@ def read_texts(source: str | Path, options: Reading) -> Iterator[str]:
 
 
 def label_order(labels: Iterable[str]) -> list[str]:
-    """Classes in order: by value if all are numbers, else by spelling. One class is a DataError."""
+    """Return the classes, sorted by value if all are numbers; one class is a DataError."""
     classes = set(labels)
     if len(classes) < 2:
         raise DataError(
             "A classifier needs at least two classes.",
             expected="two or more different labels",
             found=f"only {next(iter(classes))!r}" if classes else "no labelled text",
-            hint="check --label-column, or whether the rows are sorted and cut off",
+            hint="check --label-column, or whether the rows are sorted and truncated",
         )
     values = {label: _number(label) for label in classes}
     if any(value is None for value in values.values()):
@@ -95,20 +92,20 @@ def _number(label: str) -> float | None:
 
 
 def split_examples(
-    examples: Sequence[Example], share: float, seed: int, groups: Sequence[int] | None = None
+    examples: Sequence[Example], fraction: float, seed: int, groups: Sequence[int] | None = None
 ) -> tuple[list[Example], list[Example]]:
-    """Part the examples in two, the second with about `share` of each class.
+    """Split the examples in two, the second part with about `fraction` of each class.
 
-    Each keeps the order of the examples. Equal texts stay together, and so do those of one group if
-    a group number an example is given; equal texts must then have the same one. Which are held out
-    depends on the texts, which of them are grouped, and the seed alone. A class with two different
-    texts (groups) or more is on both sides, unless those that carry several labels forbid it.
+    The order of the examples is kept. Equal texts stay together, and so do examples with the same
+    group number if groups are given; equal texts must then be in the same group. The split depends
+    only on the texts, their grouping and the seed. A class with at least two different texts (or
+    groups) is in both parts, unless texts with several labels prevent it.
     """
-    if not 0 < share < 1:
+    if not 0 < fraction < 1:
         raise DataError(
-            "The share held out for validation must lie between 0 and 1.",
+            "The fraction held out for validation must be between 0 and 1.",
             expected="for example 0.1",
-            found=str(share),
+            found=str(fraction),
         )
     keys = [example.text for example in examples] if groups is None else _keys(examples, groups)
     sizes: defaultdict[str, Counter[str]] = defaultdict(Counter)  # label → key → examples
@@ -120,7 +117,7 @@ def split_examples(
     held: set[str] = set()
 
     def hold(key: str) -> bool:
-        """Hold a text or group out, if each of its classes keeps another one."""
+        """Hold out a text or group if each of its classes keeps another one."""
         if any(left[label] < 2 for label in labels_of[key]):
             return False
         for label in labels_of[key]:
@@ -130,13 +127,13 @@ def split_examples(
 
     for label in sorted(sizes, key=lambda label: (len(sizes[label]), label)):  # the rarest first
         counts = sizes[label]
-        target = max(1, round(share * counts.total()))
+        target = max(1, round(fraction * counts.total()))
         done = sum(count for key, count in counts.items() if key in held)
         drawn = sorted(counts.keys() - held, key=lambda key: (derive(seed, "split", key), key))
         for key in drawn:
             if done + counts[key] <= target and hold(key):
                 done += counts[key]
-        if done == 0:  # each of them stands there more often than the share allows
+        if done == 0:  # each of them is larger than the fraction allows
             any(hold(key) for key in sorted(drawn, key=lambda key: counts[key]))
     sides: tuple[list[Example], list[Example]] = ([], [])
     for example, key in zip(examples, keys, strict=True):
@@ -145,7 +142,7 @@ def split_examples(
 
 
 def _keys(examples: Sequence[Example], groups: Sequence[int]) -> list[str]:
-    """The least text of each example's group: a name that no order or numbering changes."""
+    """Return the smallest text of each example's group, which identifies it in any order."""
     least: dict[int, str] = {}
     for example, group in zip(examples, groups, strict=True):
         least[group] = min(least.get(group, example.text), example.text)

@@ -1,7 +1,6 @@
-"""Text in: files, folders, patterns and datasets → a stream of documents.
+"""Read files, folders, patterns and datasets as a stream of documents.
 
-Knows nothing of tokens or labels. Nothing is ever held whole: a document is at most LONG_DOCUMENT
-bytes, longer ones come in parts.
+Memory stays bounded: documents longer than LONG_DOCUMENT bytes come in parts.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from greffe.data.rows import DelimitedTable, JsonTable, join_pieces
 from greffe.errors import DataError
 from greffe.progress import notice
 
-LONG_DOCUMENT = 1 << 20  # bytes: longer documents are cut into parts
-TYPICAL_COMPRESSION = 4  # text shrinks to about a quarter
+LONG_DOCUMENT = 1 << 20  # bytes: longer documents are split into parts
+TYPICAL_COMPRESSION = 4  # text is compressed to about a quarter
 
 
 # --- which sources ------------------------------------------------------------------------------
 
 
 def find_sources(inputs: Sequence[str | Path]) -> list[str]:
-    """Readable sources for files, folders (subfolders too, sorted), patterns and `hf:` names.
+    """Return the sources for files, folders (recursively, sorted), patterns and `hf:` names.
 
-    A file named by the user must be readable; in folders and patterns, files of other kinds and
-    empty ones are passed over.
+    A file named by the user must be readable; in folders and patterns, files of other formats and
+    empty files are skipped.
     """
     sources: dict[str, str] = {}  # real path → as given
     for item in map(str, inputs):
@@ -49,7 +48,7 @@ def find_sources(inputs: Sequence[str | Path]) -> list[str]:
         for source in _expand(item):
             sources.setdefault(os.path.realpath(source), source)
     if not sources:
-        raise DataError("No text was given.", expected="files, folders or patterns", found="none")
+        raise DataError("No input was given.", expected="files, folders or patterns", found="none")
     return list(sources.values())
 
 
@@ -87,12 +86,12 @@ def _readable(item: str, files: Iterable[str]) -> list[str]:
     if not sources:
         others = f", {empty} of them empty" if empty else ""
         raise DataError(
-            f"{item} holds nothing that can be read.",
+            f"{item} contains no readable files.",
             expected=f"files that end in {SUFFIXES_READ}",
             found=f"{seen} files{others}" if seen else "no files",
         )
     if empty:
-        notice(f"{item}: {empty} empty {'file is' if empty == 1 else 'files are'} left out.")
+        notice(f"{item}: skipping {empty} empty {'file' if empty == 1 else 'files'}.")
     return sources
 
 
@@ -100,7 +99,7 @@ def _check_format(source: str) -> str:
     kind, _ = split_suffix(source)
     if kind not in FORMATS:
         raise DataError(
-            f"{source} is of a kind that is not read.",
+            f"{source} has an unsupported format.",
             expected=f"a name that ends in {SUFFIXES_READ}",
             found=f".{kind}",
             hint="if it is plain text, give it a name that ends in .txt",
@@ -109,7 +108,7 @@ def _check_format(source: str) -> str:
 
 
 def source_identity(source: str) -> dict[str, object]:
-    """What tells a source from another or from an older version of itself, without reading it."""
+    """Return name, size and modification time, which identify a source without reading it."""
     if source.startswith(HUB_PREFIX):
         return {"name": source}
     status = os.stat(source)
@@ -121,7 +120,7 @@ def source_identity(source: str) -> dict[str, object]:
 
 
 def estimated_bytes(sources: Sequence[str]) -> int | None:
-    """About how much text there is, without reading it; None where a hub would have to be asked."""
+    """Estimate the amount of text without reading it; None for Hugging Face datasets."""
     if any(source.startswith(HUB_PREFIX) for source in sources):
         return None
     return sum(
@@ -134,7 +133,7 @@ def estimated_bytes(sources: Sequence[str]) -> int | None:
 
 
 def open_table(source: str, options: Reading) -> Table | None:
-    """The table a source holds; None if it holds lines of text."""
+    """Return the table of a source, or None if it is plain text."""
     if source.startswith(HUB_PREFIX):
         return HubTable.open(source)
     match _check_format(source):
@@ -149,14 +148,14 @@ def open_table(source: str, options: Reading) -> Table | None:
 
 
 def table_texts(table: Table, options: Reading) -> Iterator[str]:
-    """The text of every row, empty ones too; a blank line is an empty text."""
+    """Yield the text of every row; a blank line is an empty text."""
     position = find_text(table, options.text_column)
     for number, cells in table.rows([position]):
         yield "" if cells is None else text_of(cells[0], table, number)
 
 
 def read_documents(source: str, options: Reading) -> Iterator[str]:
-    """Documents of one source, none empty; one longer than LONG_DOCUMENT bytes comes in parts."""
+    """Yield the non-empty documents of a source; those over LONG_DOCUMENT bytes come in parts."""
     table = open_table(source, options)
     if table is not None:
         parts = _cut_texts(table_texts(table, options))
@@ -175,17 +174,17 @@ def read_documents(source: str, options: Reading) -> Iterator[str]:
     if cut:
         _notice_once(
             f"{source}: {cut} {'document' if cut == 1 else 'documents'} longer than "
-            f"{LONG_DOCUMENT >> 20} MiB cut into parts."
+            f"{LONG_DOCUMENT >> 20} MiB split into parts."
         )
 
 
 @cache
 def _notice_once(text: str) -> None:
-    # A source is read several times: to count, to train a tokenizer, to encode.
+    # A source is read several times: to scan, to train a tokenizer, to encode.
     notice(text)
 
 
-# Each of these gives parts: (text, whether the document ends with it).
+# Each of these yields parts: (text, whether the document ends with it).
 
 
 def _by_lines(lines: Iterator[Line]) -> Iterator[tuple[str, bool]]:
@@ -205,7 +204,7 @@ def _cut_texts(texts: Iterator[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _grouped(lines: Iterator[Line], options: Reading) -> Iterator[tuple[str, bool]]:
-    """Paragraphs, which end at blank lines, or the whole file; cut at line ends where possible."""
+    """Yield paragraphs, separated by blank lines, or the file; split at line ends if possible."""
     held: list[str] = []
     size = 0
     for line in lines:

@@ -1,7 +1,6 @@
-"""Text to ids and back, exactly: Tokenizer, and how to get one (train, import, load).
+"""Tokenizer: text to ids and back, exactly; trained, imported or loaded.
 
-Knows the `tokenizers` library's JSON, special ids, bytes of each piece and the fingerprint by
-which shards and checkpoints recognise their tokenizer. Does not know files of text, nor tensors.
+The fingerprint of a tokenizer identifies it in shards and checkpoints.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from greffe.data.pieces import (
     apply_character_steps,
     canonical,
     is_character_step,
-    is_cuttable,
+    is_splittable,
     normalizer_steps,
     trained_normalizer,
     trained_splitter,
@@ -43,8 +42,8 @@ from greffe.storage import write_atomic
 __all__ = ["SPECIALS", "Tokenizer", "import_sentencepiece", "train_tokenizer"]
 
 Ids = NDArray[np.uint16] | NDArray[np.uint32]
-# Characters of text whose pieces are remembered between batches: some 50 MB with their pieces.
-_REMEMBERED = 2_000_000
+# Characters of text whose pieces are cached between batches: about 50 MB with their pieces.
+_CACHED_CHARACTERS = 2_000_000
 SMALLEST = 300
 
 
@@ -57,7 +56,7 @@ def train_tokenizer(
     """
     if spec.vocab < SMALLEST:
         raise RecipeError(
-            f"A tokenizer of {spec.vocab} pieces cannot be trained.",
+            f"A vocabulary of {spec.vocab} pieces is too small.",
             expected=f"{SMALLEST} or more: 256 bytes, the special pieces and some letters",
             found=f"{spec.vocab}",
             hint="for example --vocab 16000",
@@ -71,15 +70,15 @@ def train_tokenizer(
 
 
 def import_sentencepiece(model: Path, dictionary: Path | None = None) -> Tokenizer:
-    """A SentencePiece model as a Tokenizer; with a fairseq dict.txt, ids are in its order."""
+    """Import a SentencePiece model; with a fairseq dict.txt, ids follow its order."""
     return Tokenizer(convert(model, dictionary))
 
 
 class Tokenizer:
-    """Text to ids and back. Made by train_tokenizer, import_sentencepiece or load."""
+    """Text to ids and back. Created by train_tokenizer, import_sentencepiece or load."""
 
     def __init__(self, content: str) -> None:
-        """`content` is the JSON text that save() writes."""
+        """Create a tokenizer from the JSON text that save() writes."""
         tree = _parse(content)
         self._content = content
         self.fingerprint = hashlib.sha256(canonical(tree).encode()).hexdigest()
@@ -94,7 +93,7 @@ class Tokenizer:
         self.mask = vocabulary.get("<mask>", self.oov)
         self.specials = tuple(sorted({self.sos, self.pad, self.eos, self.oov, self.mask}))
 
-        # The same model seen without the leading space; the two share one vocabulary.
+        # The same model without the leading space; the two share one vocabulary.
         self._continuing = Backend(self._backend.model)
         self._continuing.normalizer = without_space(self._backend.normalizer)
         self._continuing.pre_tokenizer = self._backend.pre_tokenizer
@@ -102,8 +101,8 @@ class Tokenizer:
         self._is_trained = _is_trained_here(tree)
         self.character_steps = list(takewhile(is_character_step, normalizer_steps(tree)))
         self.lowercases = LOWERCASE in self.character_steps
-        self._remembered: dict[str, bytes] = {}
-        self._remembered_characters = 0
+        self._cache: dict[str, bytes] = {}
+        self._cached_characters = 0
 
         has_bytes = bool(tree["model"].get("byte_fallback"))
         values = {piece: bytes([value]) for value, piece in enumerate(BYTE_PIECES)}
@@ -121,11 +120,11 @@ class Tokenizer:
         )
 
     def __reduce__(self) -> tuple[type[Tokenizer], tuple[str]]:
-        # Worker processes get the JSON text; the backend's own state would forget a setting.
+        # Worker processes receive the JSON text; pickling the backend would lose a setting.
         return Tokenizer, (self._content,)
 
     def normalize(self, text: str) -> str:
-        """What decode(encode(text)) returns, exactly."""
+        """Return exactly what decode(encode(text)) returns."""
         if not self._is_trained:  # an imported vocabulary may lack characters of the text
             return self.decode(self.encode(text))
         normalizer = self._continuing.normalizer
@@ -136,7 +135,7 @@ class Tokenizer:
             raise _not_text(text) from None
 
     def encode(self, text: str, *, continues: bool = False) -> list[int]:
-        """Ids without specials. `continues`: the text goes on after other text, in mid-word."""
+        """Return the ids without specials; `continues` adds no space, as after other text."""
         backend = self._continuing if continues else self._backend
         try:
             return list(backend.encode(text, add_special_tokens=False).ids)
@@ -144,11 +143,11 @@ class Tokenizer:
             raise _not_text(text) from None
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where each token of `encode` stands in the text as given, in characters."""
+        """Return the character span of each token of `encode` in the original text."""
         return list(self._backend.encode(text, add_special_tokens=False).offsets)
 
     def encode_batch(self, texts: Sequence[str]) -> list[Ids]:
-        """Ids of many texts, the same as encode() gives and several times faster."""
+        """Encode many texts, several times faster than with encode()."""
         for text in texts:
             if not isinstance(text, str):
                 raise _not_text(text)
@@ -160,16 +159,16 @@ class Tokenizer:
             raise _not_text(next(text for text in texts if not _is_unicode(text))) from None
 
     def wrap(self, ids: Sequence[int] | Ids) -> NDArray[np.int64]:
-        """`<sos> ids <eos>`: how a model reads a text."""
+        """Return `<sos> ids <eos>`, the input of a model."""
         return np.array([self.sos, *ids, self.eos], np.int64)
 
     def decode(self, ids: Sequence[int] | Ids) -> str:
-        """Text of the ids; specials are skipped."""
+        """Return the text of the ids; specials are skipped."""
         text = b"".join(map(self._bytes_of, ids)).decode("utf-8", "replace")
         return text.removeprefix(" ") if self._adds_space else text
 
     def decode_stream(self, ids: Iterable[int]) -> Iterator[str]:
-        """Text as soon as it is final: characters of several tokens wait for their last one."""
+        """Yield text as soon as it is final; a character of several tokens waits for its last."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         has_begun = not self._adds_space
         for chunk in chain(map(self._bytes_of, ids), (None,)):
@@ -180,15 +179,15 @@ class Tokenizer:
                 yield text
 
     def piece(self, id: int) -> str:
-        """The piece with this id, as it stands in the vocabulary (▁ for a space)."""
+        """Return the piece with this id as in the vocabulary (▁ for a space)."""
         return self._pieces[self._in_range(id)]
 
     def id_of(self, piece: str) -> int | None:
-        """The id of a piece, or None."""
+        """Return the id of a piece, or None."""
         return self._ids.get(piece)
 
     def lowercased(self) -> Tokenizer:
-        """The same vocabulary for text that is read in small letters."""
+        """Return the same vocabulary with all text lowercased."""
         return self if self.lowercases else self.with_character_steps([LOWERCASE])
 
     def with_character_steps(self, steps: Sequence[Step]) -> Tokenizer:
@@ -201,12 +200,12 @@ class Tokenizer:
         return Tokenizer(json.dumps(tree, ensure_ascii=False, separators=(",", ":")))
 
     def save(self, path: str | Path) -> None:
-        """Write one JSON file, whole or not at all."""
+        """Write the tokenizer as one JSON file, atomically."""
         write_atomic(Path(path), self._content.encode())
 
     @classmethod
     def load(cls, path: str | Path) -> Tokenizer:
-        """Read what save() wrote; CorruptError if it is anything else."""
+        """Read a file written by save(); raise CorruptError if it is anything else."""
         try:
             return cls(Path(path).read_text("utf-8"))
         except FileNotFoundError:
@@ -233,16 +232,16 @@ class Tokenizer:
         return [np.array(encoding.ids, self.dtype) for encoding in encodings]
 
     def _encode_words(self, texts: Sequence[str]) -> list[Ids]:
-        """By the parts between single spaces, most of which were seen before."""
-        if self._remembered_characters > _REMEMBERED:
-            self._remembered, self._remembered_characters = {}, 0
-        # Another thread may begin a new memory meanwhile: this batch keeps to its own.
-        known = self._remembered
+        """Encode the parts between spaces separately; most are cached."""
+        if self._cached_characters > _CACHED_CHARACTERS:
+            self._cache, self._cached_characters = {}, 0
+        # Another thread may replace the cache meanwhile: this batch keeps its own reference.
+        known = self._cache
         known.setdefault("", np.array([self._ids[SPACE]], self.dtype).tobytes())
-        parts = [text.split(" ") if text and is_cuttable(text) else [] for text in texts]
+        parts = [text.split(" ") if text and is_splittable(text) else [] for text in texts]
         new = list(set(chain.from_iterable(parts)) - known.keys())
         known.update(zip(new, self._encode_parts(new), strict=True))
-        self._remembered_characters += sum(map(len, new))
+        self._cached_characters += sum(map(len, new))
         rest = [text for text, words in zip(texts, parts, strict=True) if not words]
         whole = iter(self._encode_directly(rest))
         return [
@@ -253,8 +252,8 @@ class Tokenizer:
         ]
 
     def _encode_parts(self, parts: Sequence[str]) -> Iterator[bytes]:
-        """Ids of each part as bytes; parts have no space, so ▁ shows where one begins."""
-        # One call for many parts: most of its cost is by call and not by character.
+        """Return the ids of each part as bytes; parts have no space, so ▁ marks their starts."""
+        # One call for many parts: most of the cost is per call, not per character.
         lines = [" ".join(parts[i : i + 64]) for i in range(0, len(parts), 64)]
         ids = np.concatenate([np.zeros(0, self.dtype), *self._encode_directly(lines)])
         raw, width = ids.tobytes(), self.dtype.itemsize
@@ -268,7 +267,7 @@ def _parse(content: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise CorruptError("The tokenizer is not valid JSON.", found=str(error)) from None
     if not isinstance(tree, dict) or not isinstance(tree.get("model"), dict):
-        raise CorruptError("This JSON is not a tokenizer.", found="JSON of something else")
+        raise CorruptError("This JSON is not a tokenizer.", found="JSON without a model")
     return tree
 
 
@@ -277,7 +276,7 @@ def _open(content: str) -> Backend:
         backend = Backend.from_str(content)
     except Exception as error:  # the library raises nothing narrower
         raise CorruptError("The tokenizer cannot be read.", found=str(error)) from None
-    # Text that spells <mask> is text. The setting is not part of the JSON.
+    # Text that spells <mask> is text. This setting is not part of the JSON.
     backend.encode_special_tokens = True
     backend.no_truncation()
     backend.no_padding()
@@ -297,8 +296,8 @@ def _check_vocabulary(vocabulary: dict[str, int]) -> None:
 
 
 def _is_trained_here(tree: dict[str, Any]) -> bool:
-    """Whether text is cut as trained tokenizers cut it, whatever happens to single letters."""
-    # The state of a part is its JSON; parts themselves do not compare.
+    """Return whether text is split as by trained tokenizers, apart from character steps."""
+    # The pickled state is JSON; the objects themselves cannot be compared.
     normalizer, splitter = (
         json.loads(bytes(part.__getstate__()))
         for part in (trained_normalizer(), trained_splitter())
@@ -322,10 +321,10 @@ def _not_text(text: object) -> DataError:
             expected="str",
             found=f"{type(text).__name__}: {text!r:.60}",
         )
-    place = next((i for i, c in enumerate(text) if "\ud800" <= c <= "\udfff"), 0)
+    index = next((i for i, c in enumerate(text) if "\ud800" <= c <= "\udfff"), 0)
     return DataError(
         "The text is not valid Unicode.",
         expected="text without lone surrogates",
-        found=f"{text[place : place + 1]!r} at character {place}",
-        hint="read the file with its own encoding, for example --encoding latin-1",
+        found=f"{text[index : index + 1]!r} at character {index}",
+        hint="specify the file's encoding, for example --encoding latin-1",
     )

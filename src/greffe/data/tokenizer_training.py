@@ -1,7 +1,6 @@
-"""Learns a vocabulary from text: words are counted once, then BPE or Unigram is trained on them.
+"""Train a tokenizer: words are counted once, then BPE or Unigram is trained on the counts.
 
-Knows the trainers of the `tokenizers` library and their habits; returns the finished tokenizer as
-JSON text. Does not know files, nor how the tokenizer is used afterwards.
+Uses the trainers of the `tokenizers` library and works around their nondeterminism.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from greffe.data.pieces import (
     SPACE,
     SPECIALS,
     assemble,
-    is_cuttable,
+    is_splittable,
     trained_normalizer,
     trained_splitter,
 )
@@ -30,13 +29,13 @@ from greffe.errors import DataError
 
 RESERVED = (*SPECIALS, *BYTE_PIECES)
 PRINTABLE = tuple(map(chr, range(0x21, 0x7F)))
-# Memory and time stay bounded however long the text: rare words are forgotten beyond MOST_WORDS,
-# and counts are scaled down to MOST_OCCURRENCES, since only their proportions matter.
+# Memory and time stay bounded for any amount of text: rare words are dropped beyond MOST_WORDS, and
+# counts are scaled down to MOST_OCCURRENCES, since only their proportions matter.
 MOST_WORDS = 1_000_000
 MOST_OCCURRENCES = 20_000_000
-# Unigram reads every different word dozens of times.
+# Unigram training visits every different word dozens of times.
 MOST_UNIGRAM_WORDS = 100_000
-# Longer pieces are rules of dashes and the like, not words.
+# Longer pieces are lines of dashes and the like, not words.
 LONGEST_PIECE = 24
 _COUNTED_AT_ONCE = 4_000_000
 # Both are control characters, which never become pieces: see alphabet_of.
@@ -44,7 +43,7 @@ _BOUNDARY, _END = "\0", "\x01"
 
 
 def learn(texts: Iterable[str], spec: TokenizerSpec) -> str:
-    """A trained tokenizer as JSON text: specials, 256 bytes, then the learnt pieces."""
+    """Return a trained tokenizer as JSON: specials, 256 bytes, then the learned pieces."""
     words = count_words(texts)
     room = spec.vocab - len(RESERVED)
     alphabet = alphabet_of(words, room)
@@ -58,7 +57,7 @@ def learn(texts: Iterable[str], spec: TokenizerSpec) -> str:
 
 
 def count_words(texts: Iterable[str]) -> Counter[str]:
-    """How often each word occurs, as the tokenizer will cut the text."""
+    """Count the words of the texts, split as the tokenizer will split them."""
     normalizer, splitter = trained_normalizer(), trained_splitter()
     words: Counter[str] = Counter()
     parts: Counter[str] = Counter()
@@ -77,7 +76,7 @@ def count_words(texts: Iterable[str]) -> Counter[str]:
 
     try:
         for text in texts:
-            parts.update(text.split(" ") if is_cuttable(text) else (text,))
+            parts.update(text.split(" ") if is_splittable(text) else (text,))
             waiting += len(text)
             if waiting >= _COUNTED_AT_ONCE:
                 move()
@@ -85,7 +84,7 @@ def count_words(texts: Iterable[str]) -> Counter[str]:
         move()
     except (AttributeError, TypeError, UnicodeEncodeError) as error:
         raise DataError(
-            "The tokenizer can only be trained on text.",
+            "A tokenizer can only be trained on text.",
             expected="strings of valid Unicode, without lone surrogates",
             found=str(error),
         ) from None
@@ -99,11 +98,11 @@ def count_words(texts: Iterable[str]) -> Counter[str]:
 
 
 def alphabet_of(words: Mapping[str, int], room: int) -> list[str]:
-    """Characters that become pieces: ▁, printable ASCII, then the most frequent others.
+    """Return the characters that become pieces: ▁, printable ASCII, then the most frequent others.
 
-    They take at most half of the room, so that large scripts leave some for words; where ASCII
-    alone is too much for that, the most frequent of any kind. A character seen once, or a control
-    character other than tab and line ends, is spelt in bytes.
+    They take at most half of the vocabulary, so that large scripts leave room for words; if ASCII
+    alone is too much for that, the most frequent characters are taken. A character seen once, or a
+    control character other than tab and line ends, is encoded as bytes.
     """
     counts: Counter[str] = Counter()
     for word, count in words.items():
@@ -122,7 +121,7 @@ def _is_visible(character: str) -> bool:
 
 
 def only_letters_of(words: Mapping[str, int], alphabet: Iterable[str]) -> Counter[str]:
-    """The same words cut where other characters stand: pieces do not span these."""
+    """Split words at characters outside the alphabet: pieces do not contain these."""
     foreign = re.compile(f"[^{''.join(map(re.escape, alphabet))}]+")
     kept: Counter[str] = Counter()
     for word, count in words.items():
@@ -133,7 +132,7 @@ def only_letters_of(words: Mapping[str, int], alphabet: Iterable[str]) -> Counte
 
 
 def scaled(words: Counter[str]) -> Counter[str]:
-    """Counts divided so that they sum to no more than about MOST_OCCURRENCES."""
+    """Divide counts so that their sum is at most about MOST_OCCURRENCES."""
     divisor = -(-words.total() // MOST_OCCURRENCES)
     return Counter({word: -(-count // divisor) for word, count in words.items()})
 
@@ -161,7 +160,7 @@ def _learn_bpe(words: Mapping[str, int], alphabet: list[str], room: int) -> mode
 
 
 def _learn_unigram(words: Mapping[str, int], alphabet: list[str], room: int) -> models.Unigram:
-    """Trained until two trainings agree: rarely, the same words give another vocabulary."""
+    """Train until two trainings agree: rarely, the same words give a different vocabulary."""
     seen = [_unigram_scores(words, alphabet, room)]
     while (scores := _unigram_scores(words, alphabet, room)) not in seen:
         seen.append(scores)
@@ -173,7 +172,7 @@ def _learn_unigram(words: Mapping[str, int], alphabet: list[str], room: int) -> 
 def _unigram_scores(words: Mapping[str, int], alphabet: list[str], room: int) -> dict[str, float]:
     backend = Backend(models.Unigram())
     trainer = trainers.UnigramTrainer(
-        vocab_size=room + 2,  # the boundary and the end are dropped again
+        vocab_size=room + 2,  # the boundary and the end mark are removed afterwards
         initial_alphabet=[*alphabet, _BOUNDARY, _END],
         max_piece_length=LONGEST_PIECE,
         show_progress=False,
@@ -185,13 +184,13 @@ def _unigram_scores(words: Mapping[str, int], alphabet: list[str], room: int) ->
 
 
 def _with_endings(words: Mapping[str, int]) -> Iterator[str]:
-    """Each word as often as it occurs, and repeated words once more with an end mark.
+    """Yield each word as often as it occurs, and repeated words once more with an end mark.
 
-    The trainer's first candidates are substrings that occur twice in its list of different words
-    and are followed by different characters. A whole word that begins no other word fails this,
-    however frequent it is; the extra lines make it a candidate with a fair weight. A piece with
-    an end mark is always followed by the same, so it never becomes a candidate itself. Without
-    this, French review text takes nearly a fifth more tokens.
+    The trainer's initial candidates are substrings that occur twice in its list of different words
+    and are followed by different characters. A word that is not a prefix of another word fails
+    this, however frequent it is; the extra lines make it a candidate with a suitable weight. A
+    piece with an end mark is always followed by the same character, so it never becomes a candidate
+    itself. Without this, French review text takes nearly a fifth more tokens.
     """
     for word, count in words.items():
         yield from repeat(word, count)
@@ -200,11 +199,11 @@ def _with_endings(words: Mapping[str, int]) -> Iterator[str]:
 
 
 def _settled(learned: dict[str, float]) -> dict[str, float]:
-    """Scores without what differs between two trainings on the same words, in a fixed order.
+    """Remove what differs between two trainings on the same words; sort the result.
 
-    The trainer sums in the order of a hash table, which moves the last digits, and gives
-    characters that no word needs alone a step of 0.0001 each above the lowest score, in that
-    same order.
+    The trainer sums in the order of a hash table, which changes the last digits, and gives
+    characters that no word needs alone scores in steps of 0.0001 above the lowest, in the same
+    order.
     """
     lowest = min(learned.values())
     steps = lowest + 0.0001 * sum(len(piece) == 1 for piece in learned)

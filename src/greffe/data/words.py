@@ -1,7 +1,4 @@
-"""Texts by their words: what counts when they are compared, and what is shown of a long one.
-
-Knows nothing of files, labels or tokens.
-"""
+"""Normalize texts for comparison, split them into words, and shorten them for display."""
 
 from __future__ import annotations
 
@@ -9,11 +6,11 @@ import re
 import unicodedata
 
 _WORD = re.compile(r"\w+")
-_KEPT = ("L", "M", "N", "So")  # letters, their marks, digits; signs such as stars and faces
+_KEPT = ("L", "M", "N", "So")  # letters, marks, digits; symbols such as stars and emoji
 
 
 class _Signs(dict[int, int]):
-    """For str.translate: what is no part of a word becomes a space. Remembers each character."""
+    """Table for str.translate that replaces non-word characters by spaces; filled on demand."""
 
     def __missing__(self, code: int) -> int:
         kept = unicodedata.category(chr(code)).startswith(_KEPT)
@@ -25,28 +22,28 @@ _signs = _Signs()
 
 
 def normalize(text: str) -> str:
-    """The text in one case and one spelling of each character, words parted by single spaces.
+    """Return the casefolded NFKC words of a text, separated by single spaces.
 
-    A text without any word keeps its signs, so that `!!!` and `?` stay apart.
+    A text without words keeps its other characters, so that `!!!` and `?` stay different.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(folded.translate(_signs).split()) or "".join(folded.split())
 
 
 def plain_words(text: str) -> list[str]:
-    """Casefolded runs of letters, digits and underscores: quick, for streams of text."""
+    """Return the casefolded sequences of letters, digits and underscores; fast."""
     return split_folded(text.casefold())
 
 
 def split_folded(text: str) -> list[str]:
-    """The same, of text that is casefolded already."""
-    # Most text is composed: to see it is much quicker than to do it again.
+    """Return the same as `plain_words` for text that is already casefolded."""
+    # Most text is already composed; checking is much faster than normalizing.
     if not unicodedata.is_normalized("NFC", text):
         text = unicodedata.normalize("NFC", text)
     return _WORD.findall(text)
 
 
 def excerpt(text: str, most: int = 160) -> str:
-    """The beginning of a text on one line, at most so many characters."""
+    """Return the beginning of a text on one line, with at most `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"

@@ -30,7 +30,7 @@ from greffe.data.corpus import (
 )
 from greffe.data.encoding import CHUNK_BYTES, Written, cut_chunks, write_shards
 from greffe.data.pieces import LOWERCASE, Step, canonical
-from greffe.data.scan import FATES_FILE, Scan, read_again, read_sample, scan_documents
+from greffe.data.scan import ASSIGNMENTS_FILE, Scan, read_again, read_sample, scan_documents
 from greffe.data.shards import check_shard
 from greffe.data.text import find_sources, source_identity
 from greffe.data.tokenizer import Tokenizer, import_sentencepiece, train_tokenizer
@@ -195,7 +195,7 @@ class _Preparation:
             self._advance(PrepareState(request=request))
 
     def scan(self) -> Scan:
-        """Decide the fate of every document."""
+        """Assign every document to a split."""
         folder, request = self.path / SCAN_FOLDER, self.state.request
         if self.state.scan is None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -204,10 +204,10 @@ class _Preparation:
             )
             self._advance(self.state, scan=scan)
             return scan
-        fates = folder / FATES_FILE
-        if not fates.is_file() or fates.stat().st_size != self.state.scan.documents:
+        assignments = folder / ASSIGNMENTS_FILE
+        if not assignments.is_file() or assignments.stat().st_size != self.state.scan.documents:
             raise CorruptError(
-                f"{fates} is missing or damaged.",
+                f"{assignments} is missing or damaged.",
                 expected=f"{self.state.scan.documents:,} bytes",
                 hint="start anew with --overwrite",
             )

@@ -116,7 +116,7 @@ def test_compressed_files_read_like_plain_ones(tmp_path: Path, suffix: str) -> N
 def test_a_truncated_compressed_file_is_refused(tmp_path: Path, suffix: str, keep: float) -> None:
     data = COMPRESS[suffix](b"".join(b"%d " % (number**3) for number in range(30000)))
     source = written(tmp_path / f"a.txt{suffix}", data[: int(len(data) * keep)])
-    with pytest.raises(DataError, match="is damaged or cut short") as caught:
+    with pytest.raises(DataError, match="is damaged or truncated") as caught:
         list(read_chunks(source))
     assert caught.value.expected == f"a complete {suffix} file"
     assert caught.value.found
@@ -125,14 +125,14 @@ def test_a_truncated_compressed_file_is_refused(tmp_path: Path, suffix: str, kee
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
 def test_a_corrupt_compressed_file_is_refused(tmp_path: Path, suffix: str) -> None:
     source = written(tmp_path / f"a.txt{suffix}", b"plain text under a wrong name\n" * 10)
-    with pytest.raises(DataError, match=r"a\.txt\.\w+ is damaged or cut short"):
+    with pytest.raises(DataError, match=r"a\.txt\.\w+ is damaged or truncated"):
         list(read_chunks(source))
 
 
 def test_a_flipped_byte_inside_gzip_is_refused(tmp_path: Path) -> None:
     data = bytearray(gzip.compress(b"".join(b"%d " % (n**3) for n in range(30000))))
     data[len(data) // 2] ^= 0xFF
-    with pytest.raises(DataError, match="is damaged or cut short"):
+    with pytest.raises(DataError, match="is damaged or truncated"):
         list(read_chunks(written(tmp_path / "a.txt.gz", bytes(data))))
 
 
@@ -143,7 +143,7 @@ def test_not_utf8_says_where_and_offers_an_encoding(tmp_path: Path) -> None:
     message = str(caught.value)
     assert f"{source} is not UTF-8: line 2, byte offset 6 in the line." in message
     assert "the byte 0xE9" in message
-    assert "--encoding latin-1 (or cp1252)" in message
+    assert "--encoding latin-1" in message
     assert lines_of(source, "latin-1") == ["bon", "un café noir"]
 
 
@@ -182,14 +182,14 @@ def test_utf16_code_units_that_look_like_line_ends_are_not(tmp_path: Path) -> No
 def test_an_unknown_encoding_is_refused() -> None:
     assert check_encoding("Latin-1") == "iso8859-1"
     for name in ("klingon", "base64"):
-        with pytest.raises(DataError, match=f"There is no text encoding '{name}'"):
+        with pytest.raises(DataError, match=f"Unknown text encoding '{name}'"):
             check_encoding(name)
 
 
 @pytest.mark.parametrize("data", ["Un livre.\n".encode("utf-16-le"), b"\0" * 100, b"\xff\xfea\0"])
 def test_many_nul_bytes_look_like_utf16_or_binary(tmp_path: Path, data: bytes) -> None:
     source = written(tmp_path / "a.txt", data)
-    with pytest.raises(DataError, match="looks like UTF-16 or like a binary file") as caught:
+    with pytest.raises(DataError, match="looks like UTF-16 or a binary file") as caught:
         lines_of(source)
     assert "--encoding utf-16" in str(caught.value)
 
@@ -213,7 +213,7 @@ def test_a_missing_file_an_empty_file_and_a_folder_are_refused(tmp_path: Path) -
 def test_a_row_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "LONGEST_RECORD", 1 << 20)
     source = written(tmp_path / "a.tsv", b"1\tbon\n" + b"x" * (3 << 20))
-    with pytest.raises(DataError, match=r"Line 2 of .*a\.tsv begins a row of more than 1 MiB"):
+    with pytest.raises(DataError, match=r"line 2 of .*a\.tsv exceeds 1 MiB"):
         lines_of(source)
 
 

@@ -35,8 +35,8 @@ def search(texts, documents, size):
 
 def find(texts, documents, size):
     index = NgramIndex(texts, size)
-    is_found = np.zeros(index.runs, np.bool_)
-    is_found[index.find(documents).runs] = True
+    is_found = np.zeros(index.ngrams, np.bool_)
+    is_found[index.find(documents).ngrams] = True
     owners = np.repeat(np.arange(len(texts)), index.lengths)
     return np.bincount(owners[index.covered(is_found)], minlength=len(texts)).tolist()
 
@@ -86,11 +86,11 @@ def test_short_texts_count_as_a_whole_and_very_short_ones_never():
 def test_an_index_of_nothing_finds_nothing():
     assert find([], ["un deux trois"], 13) == []
     assert find(["un", ""], ["un deux trois", ""], 13) == [0, 0]
-    assert NgramIndex(["un"], 13).find([]).runs.tolist() == []
+    assert NgramIndex(["un"], 13).find([]).ngrams.tolist() == []
 
 
 def test_words_and_runs_by_place():
     index = NgramIndex(["A b c d e f", "c d e f g"], 5)
-    assert index.runs == 3
+    assert index.ngrams == 3
     assert index.words(1, 4) == "b c d"
-    assert index.run_at(6) not in (index.run_at(0), index.run_at(1))
+    assert index.ngram_at(6) not in (index.ngram_at(0), index.ngram_at(1))

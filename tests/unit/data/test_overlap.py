@@ -98,7 +98,7 @@ def test_a_prepared_corpus_is_read_through_its_tokenizer(tmp_path):
 
 
 def test_wrong_numbers_and_missing_files_are_refused(tmp_path):
-    with pytest.raises(RecipeError, match="one word or more"):
+    with pytest.raises(RecipeError, match="n-gram size"):
         corpus_overlap(["a"], [tmp_path], LINE, size=0)
     with pytest.raises(RecipeError):
         corpus_overlap(["a"], [tmp_path], LINE, workers=-1)

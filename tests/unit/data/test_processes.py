@@ -33,7 +33,7 @@ def test_blocks_are_read_as_they_are_needed():
 
 def test_a_worker_that_dies_is_an_error_with_a_hint():
     results = map_in_order(operator.call, os._exit, iter([1]), 2, hint="try fewer")
-    with pytest.raises(RunError, match="ended from outside") as caught:
+    with pytest.raises(RunError, match="worker process died") as caught:
         list(results)
     assert caught.value.hint == "try fewer"
 

@@ -64,14 +64,14 @@ def test_the_text_column_can_be_named(tmp_path: Path) -> None:
     ("name", "content", "found"),
     [
         ("a.csv", "id,date,label\n1,2,3\n", "3 columns in the header: id, date, label"),
-        ("a.tsv", "1\t2\tbon\n", "3 columns in the first row, taken for data: 1, 2, bon"),
+        ("a.tsv", "1\t2\tbon\n", "3 columns in the first row, which is not a header: 1, 2, bon"),
         ("a.jsonl", '{"id": 1, "message": "x"}\n', "2 columns in the header: id, message"),
     ],
 )
 def test_a_table_without_text_says_which_columns_there_are(
     tmp_path: Path, name: str, content: str, found: str
 ) -> None:
-    with pytest.raises(DataError, match="has no text column that can be recognised") as caught:
+    with pytest.raises(DataError, match="no recognizable text column") as caught:
         documents(written(tmp_path / name, content))
     assert caught.value.found == found
     assert "--text-column" in str(caught.value)
@@ -116,12 +116,12 @@ def test_a_quote_never_closed_does_not_swallow_the_file(
 ) -> None:
     monkeypatch.setattr("greffe.data.rows.LONGEST_RECORD", 1 << 20)
     source = written(tmp_path / "a.csv", 'text,label\n"' + "bon,1\n" * 300_000)
-    with pytest.raises(DataError, match=r"Line 2 of .*a\.csv begins a row of more than"):
+    with pytest.raises(DataError, match=r"line 2 of .*a\.csv exceeds"):
         documents(source)
 
 
 def test_rows_of_another_width_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"Line 3 of .*a\.csv has another number of cells") as error:
+    with pytest.raises(DataError, match=r"Line 3 of .*a\.csv does not have as many cells") as error:
         documents(written(tmp_path / "a.csv", "text,label\nbon,1\nbon, ou presque,1\n"))
     assert error.value.expected == "2 cells" and error.value.found == "3 cells"
 
@@ -133,7 +133,7 @@ def test_rows_of_another_width_are_refused(tmp_path: Path) -> None:
         ("[1, 2]", "Line 3 of .* is neither a JSON object nor a JSON string"),
         ('{"other": "x"}', "Line 3 of .* has no 'text'"),
         ('{"text": ["x"]}', "Line 3 of .*: the text is a list"),
-        ('{"text": "\\ud83d"}', "Line 3 of .* holds half of a character"),
+        ('{"text": "\\ud83d"}', "Line 3 of .* contains a lone surrogate"),
         ("[" * 100_000, "Line 3 of .* is not JSON"),
     ],
 )
@@ -148,7 +148,7 @@ def test_json_escapes_of_whole_characters_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
 def test_a_table_of_blanks_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(DataError, match="holds no rows"):
+    with pytest.raises(DataError, match="has no rows"):
         documents(written(tmp_path / name, "\n\n\n"))
 
 
@@ -171,7 +171,7 @@ def test_a_pair_by_either_file_or_their_stem(pair: Path, suffix: str) -> None:
 
 def test_a_pair_with_other_counts_is_refused(pair: Path) -> None:
     written(Path(f"{pair}.label"), "1\n0\n")
-    with pytest.raises(DataError, match="do not have the same number of lines") as caught:
+    with pytest.raises(DataError, match="different numbers of lines") as caught:
         examples(pair)
     assert caught.value.found == "3 reviews and 2 labels"
 

@@ -214,8 +214,8 @@ def test_fillers_of_a_dictionary_are_kept(model: Path, tmp_path: Path) -> None:
     [
         (b"piece\n", "line 1"),
         (b"a 1\nb x\n", "line 2"),
-        (b"a 1\na 1\n", "twice"),
-        (b"<pad> 1\n", "twice"),
+        (b"a 1\na 1\n", "duplicate"),
+        (b"<pad> 1\n", "duplicate"),
         (b"", "line 1"),
         (b"\xff\xfe 1\n", "not UTF-8"),
     ],

@@ -118,23 +118,23 @@ def test_a_missing_label_in_parquet_is_refused_by_number(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message", "found"),
+    ("name", "content", "missing", "found"),
     [
-        ("a.csv", "text,mood\nbon,1\n", "no label column", "2 columns in the header: text, mood"),
-        ("a.csv", "label,message\n1,bon\n", "no text column", "label, message"),
-        ("a.tsv", "bon\nmal\n", "no label column", "1 column in the first row"),
-        ("a.tsv", "1\ta\tbon\n", "no text column", "3 columns in the first row"),
-        ("a.jsonl", '"bon"\n', "no label column", "1 column in the first row"),
-        ("a.jsonl", '{"text": "bon"}\n', "no label column", "1 column in the header: text"),
+        ("a.csv", "text,mood\nbon,1\n", "label", "2 columns in the header: text, mood"),
+        ("a.csv", "label,message\n1,bon\n", "text", "label, message"),
+        ("a.tsv", "bon\nmal\n", "label", "1 column in the first row"),
+        ("a.tsv", "1\ta\tbon\n", "text", "3 columns in the first row"),
+        ("a.jsonl", '"bon"\n', "label", "1 column in the first row"),
+        ("a.jsonl", '{"text": "bon"}\n', "label", "1 column in the header: text"),
     ],
 )
 def test_missing_columns_are_refused_with_those_there_are(
-    tmp_path: Path, name: str, content: str, message: str, found: str
+    tmp_path: Path, name: str, content: str, missing: str, found: str
 ) -> None:
-    with pytest.raises(DataError, match=f"has {message} that can be recognised") as caught:
+    with pytest.raises(DataError, match=f"no recognizable {missing} column") as caught:
         examples(written(tmp_path / name, content))
     assert found in str(caught.value.found)
-    assert f"--{message.split()[1]}-column" in str(caught.value.hint)
+    assert f"--{missing}-column" in str(caught.value.hint)
 
 
 def test_a_named_label_column_that_is_not_there(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_json_rows_that_change_shape_are_refused(tmp_path: Path) -> None:
     assert caught.value.found == "text, id"
     with pytest.raises(DataError, match=r"Line 2 of .* has no 'label'") as caught:
         examples(written(tmp_path / "a.jsonl", first + '"label text"\n'))
-    assert caught.value.found == "a string alone"
+    assert caught.value.found == "only a string"
     with pytest.raises(DataError, match="the label is a list"):
         examples(written(tmp_path / "a.jsonl", '{"text": "bon", "label": [1]}\n'))
 
@@ -270,7 +270,7 @@ def test_identical_texts_stay_on_one_side() -> None:
 
 def test_a_share_outside_zero_and_one_is_refused() -> None:
     for share in (0.0, 1.0, -1.0):
-        with pytest.raises(DataError, match="must lie between 0 and 1"):
+        with pytest.raises(DataError, match="between 0 and 1"):
             split_examples(many({"a": 5, "b": 5}), share, 0)
 
 

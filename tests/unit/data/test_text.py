@@ -82,11 +82,11 @@ def test_an_empty_file_is_refused_by_name_and_passed_over_in_a_folder(
     with pytest.raises(DataError, match=r"empty\.txt is empty"):
         find_sources([full, empty])
     assert find_sources([tmp_path]) == [full]
-    assert "1 empty file is left out" in capsys.readouterr().err
+    assert "skipping 1 empty file" in capsys.readouterr().err
 
 
 def test_a_folder_with_nothing_readable_says_what_is_read(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="holds nothing that can be read") as caught:
+    with pytest.raises(DataError, match="contains no readable files") as caught:
         find_sources([tmp_path])
     assert caught.value.found == "no files"
     written(tmp_path / "photo.png", "x")
@@ -95,15 +95,15 @@ def test_a_folder_with_nothing_readable_says_what_is_read(tmp_path: Path) -> Non
         find_sources([tmp_path])
     assert caught.value.found == "2 files, 1 of them empty"
     assert ".txt .jsonl .csv .tsv .parquet" in str(caught.value)
-    with pytest.raises(DataError, match="holds nothing that can be read"):
+    with pytest.raises(DataError, match="contains no readable files"):
         find_sources([f"{tmp_path}/*.csv"])
 
 
 def test_an_unknown_suffix_and_no_input_at_all_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"notes\.docx is of a kind that is not read") as caught:
+    with pytest.raises(DataError, match=r"notes\.docx has an unsupported format") as caught:
         find_sources([written(tmp_path / "notes.docx", "x")])
     assert ".parquet" in str(caught.value)
-    with pytest.raises(DataError, match="No text was given"):
+    with pytest.raises(DataError, match="No input was given"):
         find_sources([])
 
 
@@ -179,7 +179,7 @@ def test_long_documents_come_in_parts_and_lose_nothing(
     assert "".join(parts) == long * 2
     assert len(parts) == 8
     assert all(len(part.encode()) <= LONG_DOCUMENT and part.endswith(" ") for part in parts)
-    assert "2 documents longer than 1 MiB cut into parts" in capsys.readouterr().err
+    assert "2 documents longer than 1 MiB split into parts" in capsys.readouterr().err
     documents(source)
     assert capsys.readouterr().err == "", "said once a source, not at every reading"
 

@@ -132,10 +132,10 @@ def test_batches_of_a_lowercased_tokenizer_take_the_fast_way(tokenizer: Tokenize
 def test_memory_of_words_starts_again_when_full(
     tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greffe.data.tokenizer._REMEMBERED", 10)
+    monkeypatch.setattr("greffe.data.tokenizer._CACHED_CHARACTERS", 10)
     for text in TEXTS[:20]:
         assert tokenizer.encode_batch([text])[0].tolist() == tokenizer.encode(text)
-    assert len(tokenizer._remembered) < 20
+    assert len(tokenizer._cache) < 20
 
 
 def test_normalises_to_nfc_and_keeps_everything_else(tokenizer: Tokenizer) -> None:

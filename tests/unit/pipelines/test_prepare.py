@@ -162,7 +162,7 @@ def test_five_megabytes_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     corpus = prepare(source, tmp_path / "out", tokenizer=tokenizer, workers=1)
     assert 5 <= corpus.manifest.documents <= 6
     assert corpus.manifest.bytes > len(line.encode()) - 10
-    assert capsys.readouterr().err.count("cut into parts") == 1  # said once, read twice
+    assert capsys.readouterr().err.count("split into parts") == 1  # said once, read twice
 
 
 def test_compressed_and_plain_sources_together(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_killed_worker_is_an_error_and_the_rest_can_be_done(
     monkeypatch.setattr(
         writing.ShardWriter, "close", after(2, kill_a_worker, writing.ShardWriter.close)
     )
-    with pytest.raises(RunError, match="worker process was ended") as caught:
+    with pytest.raises(RunError, match="worker process died") as caught:
         prepare(source, tmp_path / "out", recipe_tokenizer=SMALL, workers=2)
     assert "--resume" in str(caught.value)
     monkeypatch.undo()
@@ -540,8 +540,8 @@ def test_resume_with_a_damaged_state(unfinished: Path) -> None:
 
 
 def test_resume_without_the_fates(unfinished: Path) -> None:
-    (unfinished / "scan" / "fates").unlink()
-    with pytest.raises(CorruptError, match="fates"):
+    (unfinished / "scan" / "assignments").unlink()
+    with pytest.raises(CorruptError, match="assignments"):
         prepare(unfinished.parent / "a.txt", unfinished, recipe_tokenizer=SMALL, resume=True)
 
 
