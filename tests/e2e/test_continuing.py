@@ -74,7 +74,7 @@ def test_the_same_labels_keep_the_head_unless_told_otherwise(world, tmp_path, ca
             new_head=new_head,
         )
         said = capsys.readouterr().err
-        assert ("new, still" in said) == new_head, said
+        assert ("; new: " in said) == new_head, said
         assert words.rstrip("; ") in said
 
 

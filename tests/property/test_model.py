@@ -47,12 +47,12 @@ def same(found: torch.Tensor, expected: torch.Tensor) -> None:
 @settings(deadline=None, max_examples=80)
 @given(base=bases, row=rows_of(1, 20), data=st.data())
 def test_changing_a_token_never_alters_a_causal_output_before_it(base, row, data):
-    place = data.draw(st.integers(0, len(row) - 1))
+    index = data.draw(st.integers(0, len(row) - 1))
     other = list(row)
-    other[place] = data.draw(tokens.filter(lambda token: token != row[place]))
+    other[index] = data.draw(tokens.filter(lambda token: token != row[index]))
     before, after = (base(torch.tensor([ids]), causal=True) for ids in (row, other))
-    same(after[:, :place], before[:, :place])
-    assert not torch.allclose(after[:, place], before[:, place])
+    same(after[:, :index], before[:, :index])
+    assert not torch.allclose(after[:, index], before[:, index])
 
 
 @settings(deadline=None, max_examples=80)

@@ -1,4 +1,4 @@
-"""Masking, shifting, sharing and pairing, for any documents and any row length."""
+"""All objectives, for any documents and any row length."""
 
 from __future__ import annotations
 
@@ -48,26 +48,26 @@ def batch_of(packed: PackedRows, seed: int, partners: PackedRows | None = None) 
     row=st.lists(st.integers(0, 400), min_size=1, max_size=120),
     ratio=st.floats(0.001, 0.999),
     mask=st.floats(0, 1),
-    share=st.floats(0, 1),
+    fraction=st.floats(0, 1),
     seed=seeds,
 )
 def test_masking_is_exact(
-    tiny_tokenizer: Tokenizer, row: list[int], ratio: float, mask: float, share: float, seed: int
+    tiny_tokenizer: Tokenizer, row: list[int], ratio: float, mask: float, fraction: float, seed: int
 ) -> None:
-    spec = Masked(ratio=ratio, mask=mask, random=share * (1 - mask))
+    spec = Masked(ratio=ratio, mask=mask, random=fraction * (1 - mask))
     masker = Masker(spec, tiny_tokenizer)
     ids = np.array(row, dtype=np.int64)
-    hidden, places = masker.hide(ids, rng(seed, "x"))
+    hidden, indices = masker.hide(ids, rng(seed, "x"))
     ordinary = int((~np.isin(ids, masker.specials)).sum())
-    assert len(places) == (max(1, round(ratio * ordinary)) if ordinary else 0)
-    assert len(set(places.tolist())) == len(places)
-    assert not np.isin(ids[places], masker.specials).any()
-    rest = np.setdiff1d(np.arange(len(ids)), places)
+    assert len(indices) == (max(1, round(ratio * ordinary)) if ordinary else 0)
+    assert len(set(indices.tolist())) == len(indices)
+    assert not np.isin(ids[indices], masker.specials).any()
+    rest = np.setdiff1d(np.arange(len(ids)), indices)
     assert np.array_equal(hidden[rest], ids[rest])
-    masked = int((hidden[places] == tiny_tokenizer.mask).sum())
-    assert abs(masked - spec.mask * len(places)) < 1 + 1e-6
-    changed = int((hidden[places] != ids[places]).sum()) - masked
-    assert changed < spec.random * len(places) + 1 + 1e-6
+    masked = int((hidden[indices] == tiny_tokenizer.mask).sum())
+    assert abs(masked - spec.mask * len(indices)) < 1 + 1e-6
+    changed = int((hidden[indices] != ids[indices]).sum()) - masked
+    assert changed < spec.random * len(indices) + 1 + 1e-6
 
 
 @few
@@ -75,14 +75,14 @@ def test_masking_is_exact(
 def test_whole_words_stay_whole(tiny_tokenizer: Tokenizer, row: list[int], seed: int) -> None:
     masker = Masker(Masked(ratio=0.3, whole_word=True), tiny_tokenizer)
     ids = np.array(row, dtype=np.int64)
-    _, places = masker.hide(ids, rng(seed, "x"))
+    _, indices = masker.hide(ids, rng(seed, "x"))
     ordinary = ~np.isin(ids, masker.specials)
     words = np.cumsum(tiny_tokenizer.starts_word[ids])
-    whole = ordinary & np.isin(words, words[places])
-    assert np.array_equal(np.flatnonzero(whole), places)
-    assert bool(len(places)) == bool(ordinary.any())
+    whole = ordinary & np.isin(words, words[indices])
+    assert np.array_equal(np.flatnonzero(whole), indices)
+    assert bool(len(indices)) == bool(ordinary.any())
     wanted = max(1, round(0.3 * int(ordinary.sum())))
-    assert len(places) <= wanted or len(np.unique(words[places])) == 1
+    assert len(indices) <= wanted or len(np.unique(words[indices])) == 1
 
 
 @few
@@ -93,29 +93,29 @@ def test_causal_covers_every_other_token_once(
     packed = pack(content, length, tiny_tokenizer)
     batch = Causal().build(tiny_tokenizer, tied=True).prepare(batch_of(packed, 0))
     assert batch.indices is not None and batch.targets is not None
-    places = batch.indices.numpy()
-    assert len(set(places.tolist())) == len(places)
-    row, column = np.divmod(places, length)
+    indices = batch.indices.numpy()
+    assert len(set(indices.tolist())) == len(indices)
+    row, column = np.divmod(indices, length)
     assert np.array_equal(batch.targets.numpy(), packed.ids[row, column + 1])
     assert np.array_equal(packed.documents[row, column], packed.documents[row, column + 1])
     # What is left over: the first token of each stretch of a document in a row, and padding.
     stretches = sum(
         len(np.unique(packed.documents[n, : packed.lengths[n]])) for n in range(len(packed.ids))
     )
-    assert len(places) == int(packed.lengths.sum()) - stretches
+    assert len(indices) == int(packed.lengths.sum()) - stretches
 
 
 @few
-@given(content=documents, length=lengths, share=st.floats(0.001, 0.999))
+@given(content=documents, length=lengths, fraction=st.floats(0.001, 0.999))
 def test_hybrid_reads_each_row_one_way(
-    tiny_tokenizer: Tokenizer, content: list[list[int]], length: int, share: float
+    tiny_tokenizer: Tokenizer, content: list[list[int]], length: int, fraction: float
 ) -> None:
     packed = pack(content, length, tiny_tokenizer)
-    objective = Hybrid(causal_fraction=share).build(tiny_tokenizer, tied=True)
+    objective = Hybrid(causal_fraction=fraction).build(tiny_tokenizer, tied=True)
     batch = objective.prepare(batch_of(packed, 0))
     sizes = {name: len(part.ids) for name, part in batch.parts.items()}
     assert sum(sizes.values()) == len(packed.ids)
-    assert abs(sizes.get("causal", 0) - share * len(packed.ids)) < 1 + 1e-9
+    assert abs(sizes.get("causal", 0) - fraction * len(packed.ids)) < 1 + 1e-9
 
 
 @few

@@ -33,12 +33,14 @@ class Component(Spec):
     registry: ClassVar[dict[str, type[Component]]]
     """The family's classes by kind, filled by the import of their modules."""
     kind: str
+    """Which one of the family it is; the other choices depend on it."""
 
     @classmethod
     def kinds(cls) -> dict[str, type[Self]]:
-        """Return all registered classes of this family, or of this part of it, by kind."""
+        """Return all registered classes of this family, or of this part of it, sorted by kind."""
         import_module(cls.package)
-        return {kind: found for kind, found in cls.registry.items() if issubclass(found, cls)}
+        found = sorted(cls.registry.items())
+        return {kind: component for kind, component in found if issubclass(component, cls)}
 
     @classmethod
     def of_kind(cls, kind: str) -> Self:
@@ -74,7 +76,7 @@ class Component(Spec):
         kind = value.get("kind")
         if not isinstance(kind, str) or kind not in kinds:
             problem = PydanticCustomError(
-                UNKNOWN_KIND, "one of {kinds}", {"kinds": ", ".join(sorted(kinds))}
+                UNKNOWN_KIND, "one of {kinds}", {"kinds": ", ".join(kinds)}
             )
             details = InitErrorDetails(type=problem, loc=("kind",), input=kind)
             raise ValidationError.from_exception_data(cls.__name__, [details])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -11,3 +13,13 @@ class Spec(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
     )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Give a field that only changes an inherited default the inherited help."""
+        super().__pydantic_init_subclass__(**kwargs)
+        for base in cls.__mro__[1:]:
+            if issubclass(base, Spec):
+                for name, inherited in base.model_fields.items():
+                    field = cls.model_fields[name]
+                    field.description = field.description or inherited.description

@@ -17,6 +17,7 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
 from greffe.inference.forward import device_of, evaluation_mode, require_head
 from greffe.model.model import Model
+from greffe.objectives.objective import objectives_with
 
 MASK = "<mask>"
 _BYTES = frozenset(BYTE_PIECES)
@@ -63,7 +64,7 @@ def fill(model: Model, tokenizer: Tokenizer, text: str, *, top: int = 5) -> list
         model,
         "masked_token",
         purpose="fill masks",
-        hint="models pretrained with --objective masked, hybrid or next_sentence can fill masks",
+        hint=f"models pretrained with --objective {objectives_with('masked_token')} can do so",
     )
     ids, gaps = _encode(tokenizer, text)
     probabilities = _probabilities(model, tokenizer, ids, [gap.index for gap in gaps])

@@ -19,6 +19,7 @@ from greffe.inference.forward import device_of, evaluation_mode, require_head
 from greffe.inference.sampling import Sampling, sample
 from greffe.model.attention import Cache
 from greffe.model.model import Model
+from greffe.objectives.objective import objectives_with
 from greffe.seeding import derive
 
 
@@ -58,7 +59,7 @@ def generate(
         model,
         "next_token",
         purpose="generate text",
-        hint="models pretrained with --objective causal or hybrid can generate text",
+        hint=f"models pretrained with --objective {objectives_with('next_token')} can do so",
     )
     # A generator function would check its arguments only when the first token is requested.
     return _generate(model, tokenizer, prompt, tokens, sampling, seed)

@@ -107,6 +107,12 @@ def build_language_objective(
     return language_spec(spec).build(tokenizer, tied=tied)
 
 
+def objectives_with(head: str) -> str:
+    """Return the kinds of objectives that train this head, as `one, another or a third`."""
+    kinds = [k for k in LanguageSpec.kinds() if head in LanguageSpec.of_kind(k).heads(tied=True)]
+    return " or ".join(kinds).replace(" or ", ", ", len(kinds) - 2)
+
+
 def vocabulary_term(
     model: Model, head_name: str, batch: Batch, *, causal: bool, hidden: Tensor | None = None
 ) -> Tensor:

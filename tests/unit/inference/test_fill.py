@@ -179,7 +179,7 @@ def test_a_model_without_the_head_says_which_objectives_fill(
 ) -> None:
     with pytest.raises(InputError, match="cannot fill") as caught:
         fill(make_model("next_token"), tiny_tokenizer, "Ce <mask>")
-    assert "masked, hybrid or next_sentence" in str(caught.value.hint)
+    assert "hybrid, masked or next_sentence" in str(caught.value.hint)
 
 
 def test_top_below_one_is_an_error(make_model: Any, tiny_tokenizer: Tokenizer) -> None:

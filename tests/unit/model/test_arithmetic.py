@@ -25,8 +25,8 @@ def spec_of(**choices) -> ModelSpec:
 def check_count(spec: ModelSpec, head: HeadSpec, rows: int, length: int, *, training: bool) -> None:
     """Our count of a bidirectional pass against what torch counts while it runs."""
     model = build_model(spec, VOCAB, {head.kind: head}, seed=0)
-    places = rows * length
-    ids = torch.arange(places).remainder(VOCAB).view(rows, length)
+    positions = rows * length
+    ids = torch.arange(positions).remainder(VOCAB).view(rows, length)
     # Only written-out attention is made of products that the counter knows on a CPU.
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         scores = model(ids, head.kind, causal=False)
@@ -36,11 +36,11 @@ def check_count(spec: ModelSpec, head: HeadSpec, rows: int, length: int, *, trai
     transform = isinstance(head, MaskedTokenHead)
     ours = passes * (
         base_operations(spec, [length] * rows, causal=False)
-        + vocabulary_operations(spec.width, VOCAB, places, transform=transform)
+        + vocabulary_operations(spec.width, VOCAB, positions, transform=transform)
     )
     # Adding a bias is no product, but a kernel may do it as one more column of its product.
     linear = [module for module in model.base.modules() if isinstance(module, nn.Linear)]
-    biases = passes * places * 2 * sum(layer.out_features for layer in linear)
+    biases = passes * positions * 2 * sum(layer.out_features for layer in linear)
     assert ours <= counter.get_total_flops() <= ours + biases
 
 
@@ -81,7 +81,7 @@ def test_rows_of_any_lengths_add_up(causal):
 
 
 def test_a_vocabulary_by_hand():
-    # Width 200, 50,001 tokens, one place: 200 · 50,001 multiplications.
+    # Width 200, 50,001 tokens, one position: 200 · 50,001 multiplications.
     assert vocabulary_operations(200, 50_001, 1, transform=False) == 20_000_400
     assert vocabulary_operations(200, 50_001, 1, transform=True) == 20_000_400 + 80_000
     assert vocabulary_operations(200, 50_001, 0, transform=True) == 0

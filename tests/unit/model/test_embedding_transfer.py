@@ -1,4 +1,4 @@
-"""Vectors of new pieces from old ones, and word vectors turned into their space."""
+"""Vectors of new pieces from old ones, and word vectors rotated into their space."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def normal(*shape: int, seed: int) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def test_rows_are_means_of_the_spelling_and_other_tensors_stay() -> None:
+def test_rows_are_means_of_the_old_pieces_and_other_tensors_are_kept() -> None:
     weights = {
         EMBEDDING: normal(4, 3, seed=0),
         "heads.masked_token.bias": normal(4, seed=1),

@@ -1,9 +1,12 @@
+"""Heads: what every registered one must do, and what each one does."""
+
 from __future__ import annotations
 
 from typing import get_args
 
 import pytest
 import torch
+from pydantic import TypeAdapter
 
 from greffe.config.classification import Pooler
 from greffe.config.components import HeadSpec
@@ -12,7 +15,6 @@ from greffe.model.heads.classification import Classification, ClassificationHead
 from greffe.model.heads.masked_token import MaskedTokenHead
 from greffe.model.heads.next_sentence import NextSentence
 from greffe.model.heads.next_token import NextTokenHead
-from greffe.model.pooling import pool
 
 torch.set_num_threads(1)
 
@@ -28,19 +30,40 @@ def filled(head: torch.nn.Module) -> torch.nn.Module:
     return head
 
 
-def sample_spec(kind: type) -> HeadSpec:
-    return kind.for_model(ModelSpec())
-
-
+@pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_head_spec_builds_a_head_without_buffers(kind):
-    head = sample_spec(kind).build(WIDTH, VOCAB)
-    assert sum(parameter.numel() for parameter in head.parameters()) > 0
+def test_every_head_has_the_parameters_of_its_formula_and_no_buffers(kind, tied):
+    spec = kind.for_model(ModelSpec(tied=tied))
+    head = spec.build(WIDTH, VOCAB)
+    counted = sum(parameter.numel() for parameter in head.parameters())
+    assert counted == spec.parameters(WIDTH, VOCAB)[1] > 0
     assert list(head.buffers()) == []
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_head_gives_the_declared_number_of_scores(kind):
+    spec = kind.for_model(ModelSpec())
+    scores = filled(spec.build(WIDTH, VOCAB))(torch.randn(2, 3, WIDTH), EMBEDDING)
+    assert scores.shape[0] == 2
+    assert scores.shape[-1] == spec.outputs(VOCAB)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tensors_with_a_row_per_piece_are_declared(kind):
+    head = kind.for_model(ModelSpec(tied=False)).build(WIDTH, VOCAB)
+    by_piece = {name for name, tensor in head.state_dict().items() if len(tensor) == VOCAB}
+    assert by_piece == set(kind.by_piece)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_head_survives_json(kind):
+    heads = {"one": kind.for_model(ModelSpec(tied=False))}
+    adapter = TypeAdapter(dict[str, HeadSpec])
+    assert adapter.validate_json(adapter.dump_json(heads)) == heads
+
+
 @pytest.mark.parametrize("kind", [NextTokenHead, MaskedTokenHead])
-def test_tied_heads_own_a_bias_and_untied_ones_a_matrix_too(kind):
+def test_tied_heads_have_a_bias_and_untied_ones_also_a_matrix(kind):
     tied = dict(kind(tied=True).build(WIDTH, VOCAB).named_parameters())
     untied = dict(kind(tied=False).build(WIDTH, VOCAB).named_parameters())
     assert tied["bias"].shape == (VOCAB,)
@@ -57,7 +80,7 @@ def test_next_token_is_one_linear_layer(tied):
     torch.testing.assert_close(head(hidden, embedding), hidden @ matrix.T + head.bias)
 
 
-def test_masked_token_has_a_layer_of_its_own_before_the_matrix():
+def test_masked_token_has_a_layer_before_the_matrix():
     head = filled(MaskedTokenHead().build(WIDTH, VOCAB))
     hidden, embedding = torch.randn(2, 3, WIDTH), torch.randn(VOCAB, WIDTH)
     features = head.norm(torch.nn.functional.gelu(head.transform(hidden)))
@@ -81,39 +104,6 @@ def test_next_sentence_reads_the_first_token_only():
     other[:, 1:] += 1
     assert head(hidden, EMBEDDING).shape == (4, 2)
     assert torch.equal(head(hidden, EMBEDDING), head(other, EMBEDDING))
-
-
-def plain_pool(rows: list[list[list[float]]], lengths: list[int], pooler: str) -> list[list[float]]:
-    result = []
-    for row, length in zip(rows, lengths, strict=True):
-        columns = list(zip(*row[:length], strict=True))
-        mean = [sum(column) / length for column in columns]
-        largest = [max(column) for column in columns]
-        choices = {"mean": mean, "max": largest, "mean+max": mean + largest}
-        choices |= {"first": row[0], "last": row[length - 1]}
-        result.append(choices[pooler])
-    return result
-
-
-@pytest.mark.parametrize("pooler", POOLERS)
-def test_poolers_against_plain_python(pooler):
-    hidden = torch.randn(4, 7, WIDTH)
-    for lengths in ([7, 1, 3, 6], None):
-        given = None if lengths is None else torch.tensor(lengths)
-        expected = plain_pool(hidden.tolist(), lengths or [7] * 4, pooler)
-        torch.testing.assert_close(pool(hidden, given, pooler), torch.tensor(expected))
-
-
-@pytest.mark.parametrize("pooler", POOLERS)
-def test_poolers_never_see_padding(pooler):
-    hidden = torch.randn(3, 5, WIDTH)
-    lengths = torch.tensor([2, 5, 0])
-    spoilt = hidden.clone()
-    spoilt[0, 2:] = float("inf")
-    spoilt[2] = float("nan")
-    pooled = pool(spoilt, lengths, pooler)
-    assert torch.equal(pooled, pool(hidden, lengths, pooler))
-    assert torch.equal(pooled[2], torch.zeros_like(pooled[2]))
 
 
 @pytest.mark.parametrize("pooler", POOLERS)

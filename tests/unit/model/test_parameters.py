@@ -14,7 +14,7 @@ from greffe.model.heads.classification import ClassificationHead
 from greffe.model.model import build_model
 from greffe.model.parameters import account, default_heads
 
-POSITIONS = [kind() for kind in list(PositionSpec.kinds().values())]
+POSITIONS = [kind() for kind in PositionSpec.kinds().values()]
 SHAPES = [(6, 3, 1, 5, 9), (8, 2, 3, 8, 16), (4, 1, 0, 1, 8), (24, 4, 2, 7, 11)]
 
 
@@ -38,7 +38,7 @@ def test_the_lab_to_the_parameter():
 @pytest.mark.parametrize("position", POSITIONS, ids=lambda position: position.kind)
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("tied", [True, False])
-def test_closed_form_is_the_count_of_the_built_model(position, norm, tied):
+def test_formulas_equal_the_count_of_the_built_model(position, norm, tied):
     for width, heads, layers, inner, context in SHAPES:
         spec = ModelSpec(
             width=width,
@@ -75,7 +75,7 @@ def test_json_is_plain():
     assert list(result["heads"]) == list(default_heads(spec))
 
 
-def test_a_recipe_too_large_for_memory_is_counted_all_the_same():
+def test_a_model_too_large_for_memory_can_be_counted():
     spec = ModelSpec(width=12_288, heads=96, layers=96, feed_forward=49_152)
     result = account(spec, 50_257, {})
     assert result.base.closed == result.base.counted > 170 * 10**9

@@ -1,3 +1,5 @@
+"""Position schemes: what every registered one must do, and what each one does."""
+
 from __future__ import annotations
 
 import math
@@ -9,7 +11,7 @@ from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
 from greffe.errors import InputError
 from greffe.model.positions.alibi import AlibiPositions
-from greffe.model.positions.learned import Learned, LearnedPositions
+from greffe.model.positions.learned import LearnedPositions
 from greffe.model.positions.none import NoPosition
 from greffe.model.positions.rotary import RotaryPositions
 from greffe.model.positions.scheme import PositionScheme, default_positions
@@ -30,7 +32,7 @@ def scheme_of(kind: type) -> tuple[ModelSpec, PositionScheme]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_hooks_keep_shapes_for_one_row_of_positions_and_for_one_each(kind):
+def test_hooks_keep_shapes_with_shared_and_with_separate_positions(kind):
     spec, scheme = scheme_of(kind)
     x = torch.randn(2, 5, spec.width)
     q, k = torch.randn(2, 2, spec.heads, 5, 4)
@@ -43,21 +45,32 @@ def test_hooks_keep_shapes_for_one_row_of_positions_and_for_one_each(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_learned_positions_hold_tensors(kind):
-    _, scheme = scheme_of(kind)
-    expected = ["weight"] if kind is Learned else []
-    assert list(scheme.state_dict()) == expected
+def test_parameters_are_those_of_the_formula_and_there_are_no_buffers(kind):
+    spec, scheme = scheme_of(kind)
+    counted = sum(parameter.numel() for parameter in scheme.parameters())
+    assert counted == spec.position.parameters(spec)[1]
     assert list(scheme.buffers()) == []
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_view_has_one_row_per_position(kind):
+    spec, scheme = scheme_of(kind)
+    view = scheme.view(spec, torch.arange(7)[None])
+    assert view.title
+    for panel in view.panels:
+        assert panel.values.shape[0] == 7
+        assert (panel.values.shape == (7, 7)) == spec.position.is_pairwise
+        assert view.low <= panel.values.min() <= panel.values.max() <= view.high
+
+
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not NoPosition])
-def test_every_scheme_but_none_tells_positions_apart(kind):
+def test_every_scheme_but_none_distinguishes_positions(kind):
     spec, scheme = scheme_of(kind)
     here, there = torch.tensor([[1]]), torch.tensor([[4]])
     x = torch.randn(1, 1, spec.width)
     q, k = torch.randn(2, 1, spec.heads, 1, 4)
     origin = torch.tensor([[0]])
-    biases = [scheme.bias(place, origin) for place in (here, there)]
+    biases = [scheme.bias(position, origin) for position in (here, there)]
     assert (
         not torch.equal(scheme.embed(x, here), scheme.embed(x, there))
         or not torch.equal(scheme.rotate(q, k, here)[0], scheme.rotate(q, k, there)[0])
@@ -75,14 +88,14 @@ def test_sinusoidal_is_the_original_formula(width):
             assert table[position, column].item() == pytest.approx(expected, abs=2e-6)
 
 
-def test_half_precision_tells_far_positions_apart():
-    places = torch.tensor([[4000, 4001]])
-    table = SinusoidalPositions(8).embed(torch.zeros(1, 2, 8, dtype=torch.bfloat16), places)
+def test_half_precision_distinguishes_distant_positions():
+    positions = torch.tensor([[4000, 4001]])
+    table = SinusoidalPositions(8).embed(torch.zeros(1, 2, 8, dtype=torch.bfloat16), positions)
     assert table.dtype == torch.bfloat16
     assert not torch.equal(table[0, 0], table[0, 1])
 
 
-def test_learned_adds_its_rows_and_refuses_what_it_has_none_for():
+def test_learned_adds_its_rows_and_refuses_positions_beyond_them():
     scheme = LearnedPositions(context=8, width=3)
     torch.nn.init.normal_(scheme.weight)
     x = torch.randn(2, 2, 3)
@@ -96,7 +109,7 @@ def test_learned_adds_its_rows_and_refuses_what_it_has_none_for():
     assert "rotary" in message
 
 
-def test_rotary_scores_depend_on_distance_alone_and_lengths_stay():
+def test_rotary_scores_depend_on_distance_only_and_norms_are_kept():
     scheme = RotaryPositions(head_width=6, base=100.0)
     q, k = torch.randn(2, 1, 2, 4, 6, dtype=torch.float64)
     positions = torch.tensor([[0, 1, 5, 9]])
@@ -109,7 +122,7 @@ def test_rotary_scores_depend_on_distance_alone_and_lengths_stay():
     assert not torch.allclose(scores[0], q @ k.transpose(-1, -2))
 
 
-def test_rotary_turns_each_pair_by_position_times_frequency():
+def test_rotary_rotates_each_pair_by_position_times_frequency():
     scheme = RotaryPositions(head_width=4, base=100.0)
     q = torch.tensor([1.0, 0.0, 0.0, 1.0]).view(1, 1, 1, 4)
     turned, _ = scheme.rotate(q, q, torch.tensor([[3]]))
@@ -127,7 +140,7 @@ def test_alibi_is_minus_slope_times_distance_on_both_sides():
         torch.testing.assert_close(bias[0, head], expected)
 
 
-def test_default_positions_go_on_after_the_past_and_start_again_in_each_document():
+def test_default_positions_continue_after_the_past_and_restart_in_each_document():
     assert default_positions(3, past=4, device=CPU).tolist() == [[4, 5, 6]]
     documents = torch.tensor([[0, 0, 0, 1, 1, 2], [7, 7, 3, 3, 3, 3]])
     restarted = default_positions(6, documents=documents, device=CPU)

@@ -1,4 +1,4 @@
-"""Tensors on disk, their hashes, and what passes from one model to another."""
+"""Tensors on disk, their hashes, and the transfer from one model to another."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def classes(count: int) -> dict[str, HeadSpec]:
 # --- tensors ------------------------------------------------------------------------------------
 
 
-def test_tensors_survive_bit_for_bit(tmp_path: Path) -> None:
+def test_tensors_survive_exactly(tmp_path: Path) -> None:
     tensors = {
         "odd": torch.tensor([float("nan"), -0.0, float("inf"), 1e-45]),
         "scalar": torch.tensor(3.0),
@@ -116,7 +116,7 @@ def test_a_classifier_takes_the_base_and_nothing_else() -> None:
     assert all(name.startswith("heads.") for name in report.left) and len(report.left) == 6
 
 
-def test_the_report_cannot_be_misread() -> None:
+def test_the_summary_names_every_group_of_tensors() -> None:
     parent, child = make(LANGUAGE, seed=1), make(classes(2))
     report = transfer(child, parent.state_dict(), "runs/base", keep_heads=True)
     tensors = len(report.taken)
@@ -134,14 +134,14 @@ def test_the_report_cannot_be_misread() -> None:
     assert "  not loaded heads.next_token.bias" in lines
 
 
-def test_heads_are_taken_whole() -> None:
+def test_heads_are_loaded_whole() -> None:
     parent, child = make(LANGUAGE, seed=1), make(LANGUAGE, seed=2)
     report = transfer(child, parent.state_dict(), "parent", keep_heads=True)
     assert (report.new, report.left) == ([], [])
     assert tensors_hash(child.state_dict()) == tensors_hash(parent.state_dict())
 
 
-def test_heads_are_left_when_they_are_not_wanted() -> None:
+def test_heads_are_not_loaded_unless_kept() -> None:
     parent, child = make(classes(2), seed=1), make(classes(2), seed=2)
     report = transfer(child, parent.state_dict(), "parent", keep_heads=False)
     assert len(report.new) == len(report.left) == 2

@@ -60,20 +60,20 @@ def make_rows() -> MakeRows:
         seed: int = 0,
         partners: PackedRows | None = None,
     ) -> RowBatch:
-        places = np.arange(len(packed.ids)) if which is None else np.array(which, dtype=np.int64)
-        numbers = places + first
+        indices = np.arange(len(packed.ids)) if which is None else np.array(which, dtype=np.int64)
+        numbers = indices + first
         return RowBatch(
-            packed=take(packed, places),
+            packed=take(packed, indices),
             numbers=numbers,
             streams=[rng(seed, "corrupt", int(number)) for number in numbers],
-            partners=None if partners is None else take(partners, places),
+            partners=None if partners is None else take(partners, indices),
         )
 
     return make
 
 
-def take(packed: PackedRows, places: np.ndarray[Any, Any]) -> PackedRows:
-    return PackedRows(**{name: values[places] for name, values in vars(packed).items()})
+def take(packed: PackedRows, indices: np.ndarray[Any, Any]) -> PackedRows:
+    return PackedRows(**{name: values[indices] for name, values in vars(packed).items()})
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Next token: never across documents, every other token once."""
+"""Causal language modeling: every token but a document's first is predicted once."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_no_document_is_predicted_from_another(
     assert tokenizer.sos not in batch.targets
     assert tokenizer.pad not in batch.targets
     assert tokenizer.eos in batch.targets
-    at_places = batch.ids.reshape(-1)[batch.indices]
-    assert tokenizer.eos not in at_places
+    before = batch.ids.reshape(-1)[batch.indices]
+    assert tokenizer.eos not in before
 
 
 def test_bytes_are_those_of_the_targets(
@@ -93,7 +93,7 @@ def test_documents_of_a_row_do_not_see_each_other(
     assert loss(first, second) == pytest.approx(loss(second, first), rel=1e-5)
 
 
-def test_one_document_a_row_keeps_the_fast_path(
+def test_one_document_per_row_keeps_the_fast_path(
     objective: CausalObjective, pack: Make, make_rows: Make
 ) -> None:
     full = objective.prepare(make_rows(pack([list(range(300, 314))], 16)))
@@ -103,7 +103,7 @@ def test_one_document_a_row_keeps_the_fast_path(
     assert short.documents is None
 
 
-def test_a_row_with_nothing_to_predict_costs_nothing(
+def test_a_row_with_nothing_to_predict_has_no_loss(
     objective: CausalObjective, pack: Make, make_rows: Make, make_model: Make
 ) -> None:
     packed = pack([list(range(300, 307))], 8)  # the second row is one <eos>

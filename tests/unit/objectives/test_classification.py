@@ -1,4 +1,4 @@
-"""Labels: weights of classes, smoothing, and means that accumulate."""
+"""Classification: class weights, label smoothing, and means over accumulated batches."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def test_sum_over_count_is_torchs_weighted_mean(
     assert total / count == pytest.approx(float(expected.detach()), rel=1e-5)
 
 
-def test_balanced_classes_weigh_the_same_in_all() -> None:
+def test_balanced_classes_have_equal_total_weights() -> None:
     weights = make(class_weights="balanced").class_weights
-    shares = weights * torch.tensor(COUNTS)
-    assert torch.allclose(shares, shares[0].expand(3))
-    assert float((shares).sum()) == pytest.approx(sum(COUNTS))
+    totals = weights * torch.tensor(COUNTS)
+    assert torch.allclose(totals, totals[0].expand(3))
+    assert float(totals.sum()) == pytest.approx(sum(COUNTS))
     assert make().class_weights.tolist() == [1, 1, 1]
 
 
@@ -76,7 +76,7 @@ def test_padding_and_order_of_rows_change_nothing(make_model: Make) -> None:
     assert torch.allclose(together, torch.as_tensor(alone), rtol=1e-5)
 
 
-def test_a_batch_says_what_it_holds() -> None:
+def test_batch_fields() -> None:
     batch = make().prepare([np.array([0, 300, 2]), np.array([0, 300, 301, 302, 2])], [2, 0])
     assert batch.ids.tolist() == [[0, 300, 2, 1, 1], [0, 300, 301, 302, 2]]
     assert batch.lengths is not None and batch.lengths.tolist() == [3, 5]
@@ -86,7 +86,7 @@ def test_a_batch_says_what_it_holds() -> None:
     assert equal.lengths is None
 
 
-def test_the_direction_is_the_objectives(make_model: Make) -> None:
+def test_the_objective_sets_the_direction(make_model: Make) -> None:
     model = make_model({"classification": ClassificationHead(classes=3, pooler="first")})
     texts, labels = rows()
     both = make()

@@ -1,4 +1,4 @@
-"""Two ways of reading in one batch: the fraction, the split and the sum."""
+"""Hybrid: causal and masked rows in one batch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def causal_rows(batch: Any) -> int:
 
 
 @pytest.mark.parametrize("fraction", [0.5, 0.25, 0.3, 1 / 3, 0.9, 0.01])
-def test_the_share_is_exact_over_time(
+def test_the_fraction_is_exact_over_time(
     tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make, fraction: float
 ) -> None:
     objective = Hybrid(causal_fraction=fraction).build(tiny_tokenizer, tied=True)
@@ -47,7 +47,7 @@ def test_a_row_is_read_the_same_way_at_any_number_of_ranks(
     assert ways(range(20)) == ways(range(0, 20, 2)) | ways(range(1, 20, 2))
 
 
-def test_each_row_goes_one_way_and_is_prepared_as_by_that_objective(
+def test_each_row_is_prepared_by_one_of_the_two_objectives(
     tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make
 ) -> None:
     objective = Hybrid(causal_fraction=0.5).build(tiny_tokenizer, tied=True)
@@ -74,7 +74,7 @@ def test_each_row_goes_one_way_and_is_prepared_as_by_that_objective(
     assert batch.target_bytes == {**causal.target_bytes, **masked.target_bytes}
 
 
-def test_a_batch_of_one_way_alone_has_one_term(
+def test_a_batch_of_causal_or_masked_rows_alone_has_one_term(
     tiny_tokenizer: Tokenizer, tiny_rows: PackedRows, make_rows: Make, make_model: Make
 ) -> None:
     objective = Hybrid().build(tiny_tokenizer, tied=True)

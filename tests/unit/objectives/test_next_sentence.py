@@ -1,4 +1,4 @@
-"""Pairs of halves: true continuations and strangers, in equal numbers and of equal looks."""
+"""Next sentence: true continuations and random ones, in equal numbers and of equal length."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def objective(tiny_tokenizer: Tokenizer) -> NextSentenceObjective:
 
 
 def shifted(packed: PackedRows, by: int) -> PackedRows:
-    """Each row's partner: the row `by` places further on."""
+    """Each row's partner: the row `by` rows later."""
     return PackedRows(
         **{name: np.roll(values, -by, axis=0) for name, values in vars(packed).items()}
     )
@@ -53,7 +53,7 @@ def rows(pack: Make) -> PackedRows:
     return packed
 
 
-def test_half_of_the_pairs_are_strangers_and_labelled_so(
+def test_half_of_the_pairs_are_random_and_labelled_so(
     objective: NextSentenceObjective, rows: PackedRows, make_rows: Make
 ) -> None:
     batch = objective.prepare(make_rows(rows, partners=shifted(rows, 7)))
@@ -65,7 +65,7 @@ def test_half_of_the_pairs_are_strangers_and_labelled_so(
     assert batch.counts["next_sentence"] == 200
 
 
-def test_true_pairs_are_a_stretch_of_the_document(
+def test_true_pairs_are_contiguous_text_of_one_document(
     objective: NextSentenceObjective, pack: Make, make_rows: Make
 ) -> None:
     packed = pack([list(range(300, 330)), list(range(400, 430))], 32)
@@ -116,7 +116,7 @@ def test_the_length_does_not_give_the_answer_away(
     assert float(lengths[~follows].max()) <= float(lengths[follows].max())
 
 
-def test_a_partner_of_the_same_document_is_no_stranger(
+def test_a_partner_of_the_same_document_is_not_used(
     objective: NextSentenceObjective, pack: Make, make_rows: Make
 ) -> None:
     """A long document covers many rows: another row of it is not another document."""
@@ -125,7 +125,7 @@ def test_a_partner_of_the_same_document_is_no_stranger(
     assert batch.follows is not None and bool(batch.follows.all())
 
 
-def test_a_stranger_is_found_beside_the_same_document(
+def test_another_document_of_the_partner_row_is_used(
     objective: NextSentenceObjective, pack: Make, make_rows: Make
 ) -> None:
     # Row 0: document 0 alone; row 1: its end, then document 1.
@@ -157,7 +157,7 @@ def test_sentences_are_cut_at_their_ends(
     assert cuts <= {"Ce livre est long.", "Ce livre est long. Ce roman est beau."}
 
 
-def test_rows_without_text_do_no_harm(
+def test_rows_without_text_give_no_nan(
     objective: NextSentenceObjective, pack: Make, make_rows: Make, make_model: Make
 ) -> None:
     packed = pack([[], [300], []], 8)

@@ -47,7 +47,7 @@ class LearnedPositions(PositionScheme):
         return x + F.embedding(positions, self.weight)
 
     def view(self, model: ModelSpec, positions: Tensor) -> View:
-        values = self.weight[positions[0, : model.context]]
+        values = self.weight.detach()[positions[0, : model.context]]
         limit = float(values.abs().max())
         panel = Panel("", values, "position", "column of the token's vector")
         return View("Learned positions", "added to the embedding", (panel,), low=-limit, high=limit)
