@@ -17,6 +17,7 @@ from greffe.evaluation.paired import McNemar
 from greffe.inference.language_samples import LanguageSample
 from greffe.inference.pictures import Matrix
 from greffe.model.parameters import ParameterRow
+from greffe.model.views import ADDED_TO_EMBEDDING, DIMENSION, KEY, POSITION, QUERY, Label
 from greffe.seeding import rng
 from greffe.study.document import (
     Arm,
@@ -299,16 +300,23 @@ def parameter_rows() -> list[ParameterRow]:
     """Return the parameters of the lab's model."""
     rows = [
         ("embedding", "50,001 × 200", 10_000_200, False),
-        ("attention: query, key, value", "3 × (200 × 200 + 200)", 120_600, False),
-        ("all layers", "4 × 242,000", 968_000, False),
-        ("final norm", "none", 0, False),
+        ("attention_qkv", "3 × (200 × 200 + 200)", 120_600, False),
+        ("all_layers", "4 × 242,000", 968_000, False),
+        ("final_norm", "0", 0, False),
         ("base", "10,000,200 + 968,000", 10_968_200, True),
-        ("classification head", "2 × 200 + 2", 402, False),
-        ("next-token head", "50,001 (the matrix is the embedding)", 50_001, False),
-        ("base + classification head", "10,968,200 + 402", 10_968_602, True),
+        ("classification_head", "2 × 200 + 2", 402, False),
+        ("next_token_head", "50,001", 50_001, False),
+        ("base+classification_head", "10,968,200 + 402", 10_968_602, True),
     ]
     return [
-        ParameterRow(block=block, formula=formula, closed=count, counted=count, is_total=is_total)
+        ParameterRow(
+            block=block,
+            formula=formula,
+            closed=count,
+            counted=count,
+            note="tied" if block == "next_token_head" else "",
+            is_total=is_total,
+        )
         for block, formula, count, is_total in rows
     ]
 
@@ -318,20 +326,20 @@ def pictures() -> list[Matrix]:
     angles = np.arange(64)[:, None] / 10_000 ** (np.arange(128)[None, :] / 128)
     return [
         Matrix(
-            title="Causal attention mask",
-            meaning="may look",
-            row_label="token that reads",
-            column_label="token it may look at",
+            title=Label("causal_mask", "Causal attention mask"),
+            meaning=Label("may_attend", "may attend"),
+            row_label=QUERY,
+            column_label=KEY,
             low=0.0,
             high=1.0,
             is_choice=True,
             values=np.tril(np.ones((16, 16))).tolist(),
         ),
         Matrix(
-            title="Sinusoidal positions",
-            meaning="added to the embedding",
-            row_label="position",
-            column_label="column of the token's vector",
+            title=Label("sinusoidal_positions", "Sinusoidal positions"),
+            meaning=ADDED_TO_EMBEDDING,
+            row_label=POSITION,
+            column_label=DIMENSION,
             low=-1.0,
             high=1.0,
             is_choice=False,
@@ -361,7 +369,7 @@ def samples() -> list[LanguageSample]:
 
 def transfer_proof() -> TransferProof:
     """Return the proof of a transfer that took place."""
-    parts = ["embedding", "block 1", "block 2", "block 3", "block 4", "final norm"]
+    parts = ["embedding", "block_1", "block_2", "block_3", "block_4", "final_norm"]
     return TransferProof(
         taken=[f"base.blocks.{number}.attention.qkv.weight" for number in range(4)],
         new=["heads.classification.weight", "heads.classification.bias"],

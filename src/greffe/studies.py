@@ -16,6 +16,7 @@ from greffe.doctor.finding import Finding, PartName
 from greffe.errors import InputError, RunError
 from greffe.pipelines.labelled import Examples, load_examples
 from greffe.report.build import HTML_FILE, write_runs_report, write_study_report
+from greffe.report.catalog import load_catalog
 from greffe.report.number_format import Language
 from greffe.report.verdict import Verdict, verdict
 from greffe.run import RUN_FILE, RunDirectory, open_base, open_run
@@ -46,7 +47,7 @@ class Study(StudyDirectory):
 
     def verdict_in(self, language: Language) -> Verdict:
         """The same in another language, sentence by sentence."""
-        return verdict(self.found, language)
+        return verdict(self.found, load_catalog(language))
 
     @property
     def report(self) -> Path:

@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 
 from greffe.report.build import write_study_report
+from greffe.report.catalog import load_catalog
 
 PHONE = {"width": 375, "height": 800}
 VISIBLE_CHARTS = "figure svg.chart:visible"
@@ -25,21 +26,14 @@ def test_it_opens_from_disk_without_complaint_and_without_a_network(open_page, s
 
 
 def test_the_sections_come_in_order(page):
+    catalog = load_catalog("en")
     titles = page.locator("main section > h2").all_inner_texts()
     assert titles == [
-        "The arms",
-        "Accuracy over the epochs",
-        "Accuracy against labels",
-        "What is taken for what",
-        "Where the arms disagree",
-        "Parameters",
-        "The square mask and the positions",
-        "What the language model writes",
-        "Is it as sure as it is right?",
-        "What it costs",
-        "Were the pretrained weights really there?",
-        "What the data check found",
-        "To do it again",
+        catalog(f"section.{name}.title")
+        for name in (
+            *("arms", "epochs", "labels", "confusion", "disagreements", "parameters", "pictures"),
+            *("samples", "calibration", "cost", "proof", "findings", "repeat"),
+        )
     ]
     assert page.locator("h1").count() == 1
     linked = page.locator("nav.contents a").evaluate_all("links => links.map(a => a.hash)")
@@ -118,7 +112,7 @@ def test_dark_and_light(open_page, study):
     dark = open_page(study.report, color_scheme="dark").page
     assert background(light) != background(dark)
     before = background(light)
-    light.get_by_role("button", name="Dark or light").click()
+    light.get_by_role("button", name=load_catalog("en")("page.theme")).click()
     assert background(light) != before
 
 
@@ -172,6 +166,7 @@ def test_french(open_page, study, tmp_path):
     assert opened.page.locator(".headline").text_content() == study.verdict_in("fr").headline
     text = opened.page.locator("main").inner_text()
     assert "Accuracy" not in text
+    assert load_catalog("fr")("section.arms.title") in text
 
 
 def test_text_that_looks_like_a_page_stays_text(open_page, study, tmp_path):

@@ -37,8 +37,7 @@ def lab(
     ] = None,
 ) -> None:
     """The lab's five questions, answered by running them, as one page. About four minutes."""
-    from greffe.lab.lab_catalog import lab_words
-    from greffe.lab.lab_page import PAGE_FILE, lab_answers
+    from greffe.lab.lab_page import PAGE_FILE, lab_answers, lab_catalog
     from greffe.lab.run_lab import lab as run_lab
 
     document = run_lab(
@@ -54,5 +53,5 @@ def lab(
         from greffe.lab.lab_markdown import write_lab_markdown
 
         write_lab_markdown(document, docs)
-    print("\n".join(lab_answers(document, lab_words(language.value))))
+    print("\n".join(lab_answers(document, lab_catalog(language.value))))
     print(f"\n{out / PAGE_FILE}")

@@ -40,8 +40,10 @@ def account_table(account: Account, name: str) -> Table:
     emphasised = {"base", *(row.block for row in account.totals.values())}
     for row in account.rows:
         style = "bold" if row.block in emphasised else None
-        table.add_row(row.block, row.formula, f"{row.closed:,}", f"{row.counted:,}", style=style)
-        if row.block in ("final norm", *emphasised):
+        name = row.block.replace("_", " ").replace("+", " + ")
+        formula = f"{row.formula} ({row.note})" if row.note else row.formula
+        table.add_row(name, formula, f"{row.closed:,}", f"{row.counted:,}", style=style)
+        if row.block in ("final_norm", *emphasised):
             table.add_section()
     return table
 

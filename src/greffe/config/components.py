@@ -42,7 +42,7 @@ class PositionSpec(Component):
 
     def parameters(self, model: ModelSpec) -> Formula:
         """Return the number of its parameters."""
-        return "none", 0
+        return "0", 0
 
     def check(self, model: ModelSpec) -> None:
         """Raise a ValueError if the scheme cannot be used with this shape."""

@@ -55,9 +55,9 @@ def positions_text(
 def draw_text(view: View, columns: int) -> str:
     """All panels of a view, side by side where they fit."""
     if not view.panels:
-        return view.title
+        return view.title.text
     blocks = [_panel_lines(panel, view, columns) for panel in view.panels]
-    return "\n".join([view.title, _legend(view), "", *_beside(blocks, columns)])
+    return "\n".join([view.title.text, _legend(view), "", *_beside(blocks, columns)])
 
 
 def _panel_lines(panel: Panel, view: View, columns: int) -> list[str]:
@@ -67,14 +67,14 @@ def _panel_lines(panel: Panel, view: View, columns: int) -> list[str]:
     # Characters are about twice as high as wide: two of them make a square.
     cell = 2 if 2 * count <= room else 1
     shown = min(count, room)
-    lines = [panel.title] if panel.title else []
-    lines += [f"{'':{margin}}{panel.column_label}, 0 to {shown - 1} →"]
+    lines = [panel.title.text] if panel.title else []
+    lines += [f"{'':{margin}}{panel.column_label.text}, 0 to {shown - 1} →"]
     if shown < count:
         lines[-1] += f" (of {count})"
     for row in range(rows):
         signs = (_sign(float(value), view) * cell for value in panel.values[row, :shown])
         lines.append(f"{row:>{margin - 1}} {''.join(signs)}")
-    return [*lines, f"↑ {panel.row_label}"]
+    return [*lines, f"↑ {panel.row_label.text}"]
 
 
 def _sign(value: float, view: View) -> str:
@@ -86,8 +86,8 @@ def _sign(value: float, view: View) -> str:
 
 def _legend(view: View) -> str:
     if view.is_choice:
-        return f"{YES * 2} {view.meaning}   {NO * 2} may not"
-    return f"{view.meaning}: blank is {view.low:.3g}, {SHADES[-1] * 2} is {view.high:.3g}"
+        return f"{YES * 2} {view.meaning.text}   {NO * 2} may not"
+    return f"{view.meaning.text}: blank is {view.low:.3g}, {SHADES[-1] * 2} is {view.high:.3g}"
 
 
 def _beside(blocks: list[list[str]], columns: int, gap: int = 3) -> list[str]:
@@ -151,12 +151,12 @@ def save_figure(view: View, path: Path) -> None:
 def _compose(figure: Figure, view: View) -> None:
     if not view.panels:
         figure.set_size_inches(7, 1.2)
-        figure.text(0.5, 0.5, view.title, ha="center", va="center")
+        figure.text(0.5, 0.5, view.title.text, ha="center", va="center")
         return
     abreast = min(len(view.panels), math.ceil(math.sqrt(len(view.panels))))
     stacked = math.ceil(len(view.panels) / abreast)
     figure.set_size_inches(*_inches(view, abreast, stacked))
-    figure.suptitle(view.title)
+    figure.suptitle(view.title.text)
     places: list[Axes] = list(figure.subplots(stacked, abreast, squeeze=False).flat)
     for axes in places[len(view.panels) :]:
         axes.set_visible(False)
@@ -172,7 +172,7 @@ def _compose(figure: Figure, view: View) -> None:
     if view.is_choice:
         _explain_colours(figure, view)
     else:
-        figure.colorbar(places[0].images[0], ax=places, label=view.meaning)
+        figure.colorbar(places[0].images[0], ax=places, label=view.meaning.text)
 
 
 def _inches(view: View, abreast: int, stacked: int) -> tuple[float, float]:
@@ -200,9 +200,9 @@ def _fill(axes: Axes, panel: Panel, view: View) -> None:
         aspect="equal" if is_square else "auto",
         interpolation="nearest",
     )
-    axes.set_title(panel.title, fontsize="medium")
-    axes.set_xlabel(panel.column_label)
-    axes.set_ylabel(panel.row_label)
+    axes.set_title(panel.title.text if panel.title else "", fontsize="medium")
+    axes.set_xlabel(panel.column_label.text)
+    axes.set_ylabel(panel.row_label.text)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     if view.is_choice and len(panel.values) <= LARGEST_RULED:
@@ -222,7 +222,7 @@ def _explain_colours(figure: Figure, view: View) -> None:
     from matplotlib.patches import Patch
 
     patches = [
-        Patch(facecolor=COLOUR_YES, label=view.meaning),
+        Patch(facecolor=COLOUR_YES, label=view.meaning.text),
         Patch(facecolor=COLOUR_NO, label="may not"),
     ]
     figure.legend(handles=patches, loc="outside lower center", ncols=2, frameon=False)

@@ -5,6 +5,8 @@ Takes them from the views; knows nothing of how a matrix is drawn.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -12,7 +14,7 @@ from greffe.config.sections import ModelSpec
 from greffe.config.spec import Spec
 from greffe.inference.views import mask_view, positions_view
 from greffe.model.positions.scheme import PositionScheme
-from greffe.model.views import Panel, View
+from greffe.model.views import Label, Panel, View
 
 MASK_TOKENS = 16
 POSITIONS = 64
@@ -24,10 +26,10 @@ DIGITS = 4
 class Matrix(Spec):
     """A matrix to be drawn, on a scale from `low` to `high`; values row by row."""
 
-    title: str
-    meaning: str
-    row_label: str
-    column_label: str
+    title: Label
+    meaning: Label
+    row_label: Label
+    column_label: Label
     low: float
     high: float
     is_choice: bool
@@ -35,7 +37,7 @@ class Matrix(Spec):
 
 
 def pictures(spec: ModelSpec, causal: bool, scheme: PositionScheme | None = None) -> list[Matrix]:
-    """The mask, then the positions, if there are any; `scheme` is a trained model's own."""
+    """Return the mask, then the positions, if any; `scheme` is that of a trained model."""
     positions = positions_view(spec, min(POSITIONS, spec.context), scheme)
     mask = mask_view(causal, min(MASK_TOKENS, spec.context))
     return [
@@ -48,7 +50,7 @@ def pictures(spec: ModelSpec, causal: bool, scheme: PositionScheme | None = None
 def _picture(view: View, panel: Panel) -> Matrix:
     values, column_label = _thinned(panel)
     return Matrix(
-        title=f"{view.title}: {panel.title}" if panel.title else view.title,
+        title=_title(view, panel),
         meaning=view.meaning,
         row_label=panel.row_label,
         column_label=column_label,
@@ -59,22 +61,32 @@ def _picture(view: View, panel: Panel) -> Matrix:
     )
 
 
-def _thinned(panel: Panel) -> tuple[Tensor, str]:
-    """At most COLUMNS columns, and a label that says so.
+def _title(view: View, panel: Panel) -> Label:
+    if panel.title is None:
+        return view.title
+    return replace(panel.title, text=f"{view.title.text}: {panel.title.text}")
 
-    Neighbours stay together: a sine without its cosine would show half of the encoding.
+
+def _thinned(panel: Panel) -> tuple[Tensor, Label]:
+    """Return at most COLUMNS columns, and a label that says so.
+
+    Neighbors stay together: a sine without its cosine would show half of the encoding.
     """
     count = panel.values.shape[1]
     if count <= COLUMNS:
         return panel.values, panel.column_label
     pairs = torch.tensor(_spread(count // 2, COLUMNS // 2))
     columns = (2 * pairs[:, None] + torch.arange(2)).flatten()
-    label = f"{panel.column_label} ({len(columns)} of {count}, evenly spread in pairs)"
-    return panel.values[:, columns], label
+    label = panel.column_label
+    return panel.values[:, columns], Label(
+        f"{label.id}_thinned",
+        f"{label.text} ({len(columns)} of {count}, evenly spaced pairs)",
+        {"drawn": len(columns), "total": count},
+    )
 
 
 def _spread(count: int, most: int) -> list[int]:
-    """At most `most` of `count` places, first and last among them, in even steps."""
+    """Return at most `most` of `count` indices in even steps, with the first and the last."""
     if count <= most:
         return list(range(count))
     return [round(place * (count - 1) / (most - 1)) for place in range(most)]

@@ -13,24 +13,29 @@ from greffe.errors import InputError
 from greffe.model.attention import build_mask
 from greffe.model.model import build_model
 from greffe.model.positions.scheme import PositionScheme, default_positions
-from greffe.model.views import Panel, View
+from greffe.model.views import KEY, QUERY, Label, Panel, View
 
 
 def mask_view(causal: bool, size: int) -> View:
-    """Who may look at whom among `size` tokens, as attention is told."""
+    """Return which of `size` tokens may attend to which, as attention is told."""
     _check_size(size)
     mask = build_mask(size, causal=causal)
     scores = torch.zeros(1, 1, size, size)
     # With a bias of zero the mask shows itself: -inf where it forbids, 0 elsewhere.
     shown = mask.with_bias(scores).scores
     assert shown is not None
-    title = "Causal attention mask" if causal else "Bidirectional attention mask"
-    panel = Panel("", shown[0, 0].isfinite().float(), "token that reads", "token it may look at")
-    return View(title, "may look", (panel,), low=0.0, high=1.0, is_choice=True)
+    title = (
+        Label("causal_mask", "Causal attention mask")
+        if causal
+        else Label("bidirectional_mask", "Bidirectional attention mask")
+    )
+    panel = Panel(None, shown[0, 0].isfinite().float(), QUERY, KEY)
+    meaning = Label("may_attend", "may attend")
+    return View(title, meaning, (panel,), low=0.0, high=1.0, is_choice=True)
 
 
 def positions_view(spec: ModelSpec, size: int, scheme: PositionScheme | None = None) -> View:
-    """What the first `size` positions do to a model; `scheme` is a trained model's own."""
+    """Return what the first `size` positions do; `scheme` is that of a trained model."""
     _check_size(size)
     shown = fresh_scheme(spec) if scheme is None else scheme
     positions = default_positions(size, device=torch.device("cpu"))
@@ -39,7 +44,7 @@ def positions_view(spec: ModelSpec, size: int, scheme: PositionScheme | None = N
 
 
 def fresh_scheme(spec: ModelSpec) -> PositionScheme:
-    """The scheme as a new model of this shape has it."""
+    """Return the scheme as a new model of this shape has it."""
     alone = spec.model_copy(update={"layers": 0})
     return build_model(alone, vocab=1, heads={}, seed=0).base.position
 

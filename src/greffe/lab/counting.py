@@ -145,7 +145,7 @@ def _mistakes(spec: ModelSpec, vocab: int, classes: int) -> list[Mistake]:
 
 
 def _layer(spec: ModelSpec, vocab: int) -> int:
-    return next(row.closed for row in account(spec, vocab, {}).blocks if row.block == "one layer")
+    return next(row.closed for row in account(spec, vocab, {}).blocks if row.block == "one_layer")
 
 
 def _is_norm(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Sections of questions 2 and 3: two heads on one base, and every parameter counted."""
+"""Sections of questions 2 and 3: two heads on one base, and the number of parameters."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from greffe.report.blocks import Block, Prose, Section, section
 from greffe.report.catalog import Catalog
 from greffe.report.evidence_tables import parameters_table
 from greffe.report.number_format import NO_BREAK
-from greffe.report.report_table import Cell, Table, cell, number_column, text_column
-from greffe.report.table_cells import count_cell, percent_cell
+from greffe.report.report_table import Cell, Table, TableBuilder, cell
 
 START = SPECIALS[0]
 MISTAKES: dict[str, tuple[MistakeKind, ...]] = {
@@ -34,14 +33,14 @@ MISTAKES: dict[str, tuple[MistakeKind, ...]] = {
         "head_without_bias",
     ),
 }
-"""Which stand in which table."""
+"""Which mistakes are in which table."""
 
 
 # --- question 2 ---------------------------------------------------------------------------------
 
 
 def heads_section(heads: Heads, catalog: Catalog) -> Section:
-    """Why the head is replaced; both tasks in one table; both answers to one sentence."""
+    """Return why the head is replaced, both tasks in one table, both answers to one sentence."""
     shapes, untrained = heads.shapes, heads.untrained
     blocks: list[Block] = [
         Prose(
@@ -69,64 +68,53 @@ def heads_section(heads: Heads, catalog: Catalog) -> Section:
 def _shapes_table(heads: Heads, catalog: Catalog) -> Table:
     found = heads.shapes
 
-    def line(key: str, language: str, classes: str) -> list[Cell]:
-        return [cell(catalog(f"lab.heads.{key}"), key), cell(language), cell(classes)]
-
-    def said(key: str, **places: str) -> list[Cell]:
-        return line(
+    def texts(key: str, **values: str) -> tuple[str, str, str]:
+        return (
             key,
-            catalog(f"lab.heads.{key}_language", **places),
-            catalog(f"lab.heads.{key}_classes", **places),
+            catalog(f"lab.heads.{key}_language", **values),
+            catalog(f"lab.heads.{key}_classes", **values),
         )
 
-    rows = [
-        said("question"),
-        said("data"),
-        line("ids", _shape(found.ids), _shape(found.ids)),
-        line("hidden", _shape(found.hidden), _shape(found.hidden)),
-        said("reads"),
-        line("weight", _shape(found.next_token_weight), _shape(found.classification_weight)),
-        line("scores", _shape(found.next_token_scores), _shape(found.classification_scores)),
-        line(
+    rows: list[tuple[str, str, str]] = [
+        texts("question"),
+        texts("data"),
+        ("ids", _shape(found.ids), _shape(found.ids)),
+        ("hidden", _shape(found.hidden), _shape(found.hidden)),
+        texts("reads"),
+        ("weight", _shape(found.next_token_weight), _shape(found.classification_weight)),
+        ("scores", _shape(found.next_token_scores), _shape(found.classification_scores)),
+        (
             "targets",
             catalog("lab.heads.targets_language", shape=_shape(found.next_token_targets)),
             catalog("lab.heads.targets_classes", shape=_shape(found.classification_targets)),
         ),
-        said("loss", vocab=catalog.number(found.vocab), classes=catalog.number(found.classes)),
-        line(
+        texts("loss", vocab=catalog.number(found.vocab), classes=catalog.number(found.classes)),
+        (
             "parameters",
             catalog.number(found.next_token_parameters),
             catalog.number(found.classification_parameters),
         ),
     ]
-    columns = [
-        text_column(catalog("lab.heads.column_what"), "what"),
-        text_column(catalog("lab.heads.column_language"), "language_model"),
-        text_column(catalog("lab.heads.column_classes"), "classifier"),
-    ]
+    table = TableBuilder(rows, catalog)
+    table.text("aspect", lambda row: catalog(f"lab.heads.{row[0]}"), lambda row: row[0])
+    table.text("lab.heads.language_model", lambda row: row[1], key="language_model")
+    table.text("lab.heads.classifier", lambda row: row[2], key="classifier")
     title = catalog("lab.heads.table", recipe=found.recipe, sentence=heads.answers.sentence)
-    return Table("heads", title, columns, rows)
+    return table.build("heads", title)
 
 
 def _next_table(heads: Heads, catalog: Catalog) -> Table:
-    rows = [
-        [cell(_piece(one, catalog), one.piece), cell(_expected(one, catalog))]
-        for one in heads.answers.next_words
-    ]
-    columns = [
-        text_column(catalog("lab.heads.column_after"), "after"),
-        text_column(catalog("lab.heads.column_expected"), "expected"),
-    ]
-    return Table("next_words", catalog("lab.heads.next_table"), columns, rows)
+    table = TableBuilder(heads.answers.next_words, catalog)
+    table.text("after", lambda one: _piece(one, catalog), lambda one: one.piece)
+    table.text("expected", lambda one: _expected(one, catalog))
+    return table.build("next_words")
 
 
 def _class_table(heads: Heads, catalog: Catalog) -> Table:
-    rows = [[cell(label), percent_cell(catalog, share)] for label, share in heads.answers.classes]
-    columns = [
-        text_column(catalog("lab.heads.column_class"), "class"),
-        number_column(catalog("lab.heads.column_share"), "probability"),
-    ]
-    return Table("classes", catalog("lab.heads.class_table"), columns, rows)
+    table = TableBuilder(heads.answers.classes, catalog)
+    table.text("class", lambda one: one[0])
+    table.percent("probability", lambda one: one[1])
+    return table.build("classes")
 
 
 def _piece(one: NextWords, catalog: Catalog) -> str:
@@ -145,21 +133,26 @@ def _shape(sizes: Sequence[int]) -> str:
 
 
 def counting_section(counting: Counting, catalog: Catalog) -> Section:
-    """The account of the lab's model, and the totals of those who miscounted."""
+    """Return the parameters of the lab's model, and the totals that common mistakes give."""
     targets = counting.targets
     embedding = counting.vocab * counting.width / targets.base
     agrees = all(row.closed == row.counted for row in counting.rows)
     blocks: list[Block] = [
         Prose(
             catalog(
-                "lab.counting.truth",
+                "lab.counting.totals",
                 base=catalog.number(targets.base),
                 classifier=catalog.number(targets.classifier),
                 language_model=catalog.number(targets.language_model),
                 share=catalog.percent(embedding, 0),
             )
         ),
-        parameters_table(counting.rows, counting.recipe, catalog),
+        parameters_table(
+            {counting.recipe: counting.rows},
+            catalog("table.parameters_of", name=counting.recipe),
+            catalog,
+            with_run=False,
+        ),
         *([Prose(catalog("lab.counting.same"))] if agrees else []),
         Prose(catalog("lab.counting.mistakes_lead")),
         *(
@@ -175,32 +168,32 @@ def counting_section(counting: Counting, catalog: Catalog) -> Section:
 def _mistakes_table(
     name: str, mistakes: Sequence[Mistake], counting: Counting, catalog: Catalog
 ) -> Table:
-    """Totals first: whoever has one looks it up. The right ones stand on top."""
-    right = [*_totals_cells(counting.targets, catalog), cell(catalog("lab.counting.right"), "none")]
-    wrong = [
-        [
-            *_totals_cells(mistake.totals, catalog),
-            cell(_mistake_name(mistake, counting, catalog), mistake.kind),
-            cell(_spoken(mistake.formula, catalog), mistake.formula),
-        ]
-        for mistake in mistakes
+    """Return totals first, to look one's own up; the right ones are on top."""
+    lines: list[tuple[Totals, Mistake | None]] = [
+        (counting.targets, None),
+        *((mistake.totals, mistake) for mistake in mistakes),
     ]
-    columns = [
-        number_column(catalog("lab.counting.column_base"), "base"),
-        number_column(catalog("lab.counting.column_classifier"), "classifier"),
-        number_column(catalog("lab.counting.column_language"), "language_model"),
-        text_column(catalog("lab.counting.column_mistake"), "mistake"),
-        number_column(catalog("lab.counting.column_formula"), "formula"),
-    ]
-    rows = [[*right, cell("", None)], *wrong]
-    return Table(f"mistakes_{name}", catalog(f"lab.counting.{name}"), columns, rows, frozenset({0}))
 
+    def mistake_cell(mistake: Mistake | None) -> Cell:
+        if mistake is None:
+            return cell(catalog("lab.counting.right"), "none")
+        return cell(_mistake_name(mistake, counting, catalog), mistake.kind)
 
-def _totals_cells(totals: Totals, catalog: Catalog) -> list[Cell]:
-    return [
-        count_cell(catalog, total)
-        for total in (totals.base, totals.classifier, totals.language_model)
-    ]
+    table = TableBuilder(lines, catalog)
+    table.count("lab.counting.base", lambda line: line[0].base, "base")
+    table.count("lab.counting.classifier", lambda line: line[0].classifier, "classifier")
+    table.count(
+        "lab.counting.language_model", lambda line: line[0].language_model, "language_model"
+    )
+    table.add("mistake", lambda line: mistake_cell(line[1]), is_number=False)
+    table.add(
+        "change",
+        lambda line: (
+            cell(catalog.formula(line[1].formula), line[1].formula) if line[1] else cell("", None)
+        ),
+        "formula",
+    )
+    return table.build(f"mistakes_{name}", catalog(f"lab.counting.{name}"), [0])
 
 
 def _mistake_name(mistake: Mistake, counting: Counting, catalog: Catalog) -> str:
@@ -214,9 +207,3 @@ def _mistake_name(mistake: Mistake, counting: Counting, catalog: Catalog) -> str
         vocab=catalog.number(counting.vocab),
         rounded=catalog.number(counting.vocab // 1000 * 1000),
     )
-
-
-def _spoken(formula: str, catalog: Catalog) -> str:
-    """A formula with thousands as the language writes them."""
-    thousands = catalog.number(1000)[1]
-    return formula.replace(",", thousands) if not thousands.isdigit() else formula

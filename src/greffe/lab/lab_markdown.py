@@ -1,4 +1,4 @@
-"""The lab's page as Markdown with its charts as files: what docs/lab.md is made of.
+"""The lab's page as Markdown with its charts as files: the source of docs/lab.md.
 
 Knows blocks and charts, nothing of what they show.
 """
@@ -11,9 +11,8 @@ from importlib import resources
 from pathlib import Path
 from typing import assert_never
 
-from greffe.lab.lab_catalog import lab_words
 from greffe.lab.lab_document import LabDocument
-from greffe.lab.lab_page import lab_page
+from greffe.lab.lab_page import lab_catalog, lab_page
 from greffe.report.blocks import Block, Code, Figure, Partial, Prose, SideBySide
 from greffe.report.report_table import Table, markdown_text, table_markdown
 from greffe.storage import disk_error, write_atomic
@@ -21,14 +20,14 @@ from greffe.storage import disk_error, write_atomic
 MARKDOWN_FILE = "lab.md"
 FIGURES = "lab"
 _DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
-# Rules at the beginning of a line: those for dark pages, phones and paper stand elsewhere.
+# Rules at the beginning of a line; those for dark pages, phones and paper are indented.
 _RULE = re.compile(r"^(?::root|\.s\d|svg\.chart [^{]*?) \{.*?\}", re.DOTALL | re.MULTILINE)
 _FONT = "svg { font-family: system-ui, sans-serif; background: #ffffff; }"
 
 
 def write_lab_markdown(document: LabDocument, folder: Path) -> Path:
-    """`lab.md` in `folder`, and its figures in a folder beside it; in English."""
-    catalog = lab_words("en")
+    """Write `lab.md` in `folder`, in English, and its figures in a folder beside it."""
+    catalog = lab_catalog("en")
     page = lab_page(document, catalog)
     try:
         (folder / FIGURES).mkdir(parents=True, exist_ok=True)
@@ -36,7 +35,7 @@ def write_lab_markdown(document: LabDocument, folder: Path) -> Path:
         raise disk_error(error, folder) from error
     parts = [
         f"# {markdown_text(page.title)}",
-        "Written by `greffe lab --docs docs`; every figure comes from that run.",
+        "Written by `greffe lab --docs docs`; every number comes from that run.",
         f"**{markdown_text(page.headline)}**",
         "\n".join(f"- {markdown_text(sentence)}" for sentence in page.sentences),
         markdown_text(page.about),
@@ -80,7 +79,7 @@ def _figures(blocks: Iterable[Block]) -> Iterator[Figure]:
 
 
 def _alone(figure: Figure) -> str:
-    """The chart's first layout with the light colours in it: it needs no page around."""
+    """Return the chart's first layout with the light colors in it, independent of a page."""
     drawing = _DRAWING.search(figure.svg)
     assert drawing is not None
     head, body = drawing[0].split(">", 1)

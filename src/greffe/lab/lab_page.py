@@ -1,4 +1,4 @@
-"""The lab's page: five answers in a few lines, then each question with its figures."""
+"""The lab's page: five short answers, then each question with its figures."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from greffe.lab.attention_sections import (
     positions_section,
 )
 from greffe.lab.head_sections import counting_section, heads_section
-from greffe.lab.lab_catalog import lab_words
 from greffe.lab.lab_document import LabDocument
 from greffe.lab.pretraining_sections import (
+    budget_text,
     objectives_answer,
     objectives_section,
     pretraining_answer,
     pretraining_section,
-    spoken_budget,
 )
-from greffe.report.catalog import Catalog
+from greffe.report.catalog import Catalog, load_catalog
 from greffe.report.number_format import Language
 from greffe.report.page import Page, page_html
 from greffe.storage import write_atomic
@@ -30,9 +29,14 @@ from greffe.storage import write_atomic
 PAGE_FILE = "lab.html"
 
 
+def lab_catalog(language: Language) -> Catalog:
+    """Return the report's texts and the lab's own."""
+    return load_catalog(language, "greffe.lab")
+
+
 def write_lab_page(document: LabDocument, folder: Path, language: Language) -> Path:
-    """The page as one HTML file in `folder`."""
-    catalog = lab_words(language)
+    """Write the page as one HTML file in `folder`."""
+    catalog = lab_catalog(language)
     path = folder / PAGE_FILE
     text = page_html(lab_page(document, catalog), catalog)
     write_atomic(path, text.encode("utf-8", "backslashreplace"))
@@ -40,7 +44,7 @@ def write_lab_page(document: LabDocument, folder: Path, language: Language) -> P
 
 
 def lab_page(document: LabDocument, catalog: Catalog) -> Page:
-    """Answers first, then the sections."""
+    """Return the page: answers first, then the sections."""
     attention = document.attention
     return Page(
         title=catalog("lab.title"),
@@ -61,7 +65,7 @@ def lab_page(document: LabDocument, catalog: Catalog) -> Page:
 
 
 def lab_answers(document: LabDocument, catalog: Catalog) -> list[str]:
-    """One sentence or two a question, each with its number."""
+    """Return one or two sentences per question, each with its number."""
     attention, targets = document.attention, document.counting.targets
     shapes = document.heads.shapes
     totals = {name: catalog.number(total) for name, total in targets.model_dump().items()}
@@ -96,7 +100,7 @@ def _about(document: LabDocument, catalog: Catalog) -> str:
         recipe=data.recipe,
         documents=catalog.counted(data.documents, "document"),
         corpus=data.corpus,
-        budget=spoken_budget(data.budget, catalog),
+        budget=budget_text(data.budget, catalog),
         train=catalog.counted(texts["train"], "text"),
         valid=catalog.counted(texts["valid"], "text"),
         scored=catalog.counted(study.data.scored, "test_text"),

@@ -15,7 +15,7 @@ from greffe.config.sections import ModelSpec
 from greffe.config.spec import Spec
 from greffe.model.model import Model, empty_model
 
-BASE_PARTS = ("embedding", "positions", "all layers", "final norm")
+BASE_PARTS = ("embedding", "positions", "all_layers", "final_norm")
 """The rows whose sum is the base; the others are parts of one layer."""
 
 
@@ -23,9 +23,12 @@ class ParameterRow(Spec):
     """One block: its formula with numbers, the formula's value, and the count in the model."""
 
     block: str
+    """Its id in the catalogs; a base with a head has both ids, joined by "+"."""
     formula: str
     closed: int
     counted: int
+    note: str = ""
+    """Id of a remark on the formula, if there is one."""
     is_total: bool = False
     """Whether it is the sum of a base, or of a base and a head."""
 
@@ -85,10 +88,12 @@ def account(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Accou
     totals = {}
     for kind, head in heads.items():
         formula, closed = head.parameters(spec.width, vocab)
-        row = _row(f"{_label(kind)} head", formula, closed, _count(model, f"heads.{kind}."))
+        counted = _count(model, f"heads.{kind}.")
+        note = "tied" if getattr(head, "tied", False) else ""
+        row = _row(f"{kind}_head", formula, closed, counted, note=note)
         head_rows[kind] = row
         totals[kind] = _row(
-            f"base + {row.block}",
+            f"base+{row.block}",
             f"{base.closed:,} + {closed:,}",
             base.closed + closed,
             base.counted + row.counted,
@@ -117,24 +122,24 @@ def _blocks(spec: ModelSpec, vocab: int, model: Model) -> list[ParameterRow]:
         _row("embedding", f"{vocab:,} × {width}", vocab * width, _count(model, "base.embedding.")),
         _row("positions", position_formula, position_count, _count(model, "base.position.")),
         layer_row(
-            "attention: query, key, value",
+            "attention_qkv",
             f"3 × ({width} × {width} + {width})",
             qkv,
             "attention.qkv.",
         ),
-        layer_row("attention: output", f"{width} × {width} + {width}", out, "attention.out."),
+        layer_row("attention_output", f"{width} × {width} + {width}", out, "attention.out."),
         layer_row(
-            "feed forward",
+            "feed_forward",
             f"({width} × {inner} + {inner}) + ({inner} × {width} + {width})",
             feed_forward,
             "feed_forward.",
         ),
         layer_row("norms", f"2 × 2 × {width}", norms, "attention_norm.", "feed_forward_norm."),
-        layer_row("one layer", f"{qkv:,} + {out:,} + {feed_forward:,} + {norms:,}", layer, ""),
-        _row("all layers", f"{layers} × {layer:,}", layers * layer, _count(model, "base.blocks.")),
+        layer_row("one_layer", f"{qkv:,} + {out:,} + {feed_forward:,} + {norms:,}", layer, ""),
+        _row("all_layers", f"{layers} × {layer:,}", layers * layer, _count(model, "base.blocks.")),
         _row(
-            "final norm",
-            f"2 × {width}" if is_pre_norm else "none",
+            "final_norm",
+            f"2 × {width}" if is_pre_norm else "0",
             2 * width if is_pre_norm else 0,
             _count(model, "base.final_norm."),
         ),
@@ -142,15 +147,17 @@ def _blocks(spec: ModelSpec, vocab: int, model: Model) -> list[ParameterRow]:
 
 
 def _row(
-    block: str, formula: str, closed: int, counted: int, *, is_total: bool = False
+    block: str,
+    formula: str,
+    closed: int,
+    counted: int,
+    *,
+    note: str = "",
+    is_total: bool = False,
 ) -> ParameterRow:
     return ParameterRow(
-        block=block, formula=formula, closed=closed, counted=counted, is_total=is_total
+        block=block, formula=formula, closed=closed, counted=counted, note=note, is_total=is_total
     )
-
-
-def _label(kind: str) -> str:
-    return kind.replace("_", "-")
 
 
 def _count(model: Model, prefix: str) -> int:

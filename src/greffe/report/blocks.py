@@ -1,11 +1,11 @@
-"""What a page is made of: sections of figures, tables, code and partials, as HTML and as Markdown.
+"""The parts of a page: sections of figures, tables, code and partials, as HTML and as Markdown.
 
-A figure carries its table, a partial the table that stands for it in Markdown. Knows no study.
+A figure carries its table, a partial the table that replaces it in Markdown. Knows no study.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from html import escape
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from greffe.report.catalog import Catalog
 from greffe.report.charts import ChartTexts, chart_block
-from greffe.report.number_format import NO_BREAK
 from greffe.report.report_table import (
     Table,
     markdown_text,
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with one sentence to read it by, and its figures."""
+    """A chart with a caption, and the numbers it draws."""
 
     ident: str
     title: str
@@ -39,7 +38,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Small figures that are read together."""
+    """Small figures to compare."""
 
     figures: Sequence[Figure]
 
@@ -53,7 +52,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Code:
-    """Something to copy: a command, a recipe."""
+    """A command or a recipe to copy."""
 
     title: str
     text: str
@@ -61,7 +60,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Partial:
-    """Something with a template of its own."""
+    """A block with its own template."""
 
     template: str
     values: Mapping[str, Any]
@@ -73,7 +72,7 @@ Block = Figure | SideBySide | Table | Prose | Code | Partial
 
 @dataclass(frozen=True)
 class Section:
-    """One heading of a page, a sentence that says how to read it, and what is there to see."""
+    """One heading of a page, a sentence on how to read it, and its blocks."""
 
     ident: str
     title: str
@@ -81,19 +80,40 @@ class Section:
     blocks: Sequence[Block]
 
 
-def section(ident: str, catalog: Catalog, blocks: Sequence[Block]) -> Section:
-    """A section whose title and lead stand in the catalogue."""
-    return Section(
-        ident, catalog(f"section.{ident}.title"), catalog(f"section.{ident}.lead"), blocks
-    )
+def section(ident: str, catalog: Catalog, blocks: Sequence[Block], **values: str) -> Section:
+    """Return a section whose title and lead are those of its id in the catalogs."""
+    title, lead = catalog(f"section.{ident}.title"), catalog(f"section.{ident}.lead", **values)
+    return Section(ident, title, lead, blocks)
+
+
+def figure(
+    name: str,
+    catalog: Catalog,
+    table: Table,
+    draw: Callable[..., str],
+    *,
+    ident: str | None = None,
+    title: str | None = None,
+    caption: str | None = None,
+    **labels: str,
+) -> Figure:
+    """Return a chart with the texts of `figure.NAME` in the catalogs: title, caption, x, y."""
+    ident = ident or f"{name.replace('_', '-')}-chart"
+    title = catalog(f"figure.{name}.title") if title is None else title
+    caption = catalog(f"figure.{name}.caption") if caption is None else caption
+    for axis in ("x", "y"):
+        if catalog.has(key := f"figure.{name}.{axis}"):
+            labels.setdefault(f"{axis}_label", catalog(key))
+    texts = chart_texts(catalog)
+    svg = draw(ident=ident, title=title, description=caption, catalog=texts, **labels)
+    return Figure(ident, title, caption, svg, table)
 
 
 def chart_texts(catalog: Catalog) -> ChartTexts:
-    """The catalogue's part that charts use."""
-    found = {each.name: catalog.sentences[f"chart.{each.name}"] for each in fields(ChartTexts)}
-    for unit in ("percent", "points"):
-        found[unit] = found[unit].replace(" ", NO_BREAK)
-    return ChartTexts(**found)
+    """Return the texts of charts."""
+    names = [each.name for each in fields(ChartTexts) if each.name != "language"]
+    texts = {name: catalog.sentences[f"chart.{name}"] for name in names}
+    return ChartTexts(language=catalog.language, **texts)
 
 
 # --- as HTML --------------------------------------------------------------------------------------
@@ -101,7 +121,7 @@ def chart_texts(catalog: Catalog) -> ChartTexts:
 
 @cache
 def templates() -> Environment:
-    """The report's templates; whatever they are given is escaped."""
+    """Return the report's templates; they escape whatever they are given."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
@@ -114,7 +134,7 @@ def templates() -> Environment:
 
 
 def block_html(block: Block, catalog: Catalog) -> str:
-    """A block as it stands in the page."""
+    """Return a block as HTML."""
     match block:
         case Figure():
             return chart_block(
@@ -150,7 +170,7 @@ def block_html(block: Block, catalog: Catalog) -> str:
 
 
 def section_markdown(found: Section) -> str:
-    """A section with its tables."""
+    """Return a section with its tables."""
     parts = [f"## {markdown_text(found.title)}", markdown_text(found.lead)]
     parts += [_block_markdown(block) for block in found.blocks]
     return "\n\n".join(parts)

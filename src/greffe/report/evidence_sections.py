@@ -1,8 +1,9 @@
-"""Sections about what stands behind a study: texts, transfer, findings, how to do it again."""
+"""Sections on what a study rests on: texts, transfer, findings, how to reproduce it."""
 
 from __future__ import annotations
 
 import shlex
+from functools import partial
 
 from greffe.report.blocks import (
     Block,
@@ -12,37 +13,33 @@ from greffe.report.blocks import (
     Prose,
     Section,
     chart_texts,
+    figure,
     section,
 )
 from greffe.report.catalog import Catalog
-from greffe.report.charts import (
-    BarRow,
-    IntervalRow,
-    bar_chart,
-    interval_chart,
-    marked_text,
-)
+from greffe.report.charts import BarRow, bar_chart, interval_chart, marked_text
 from greffe.report.evidence_tables import (
     data_table,
     disagreements_table,
     hashes_table,
     moves_table,
+    probe_name,
     probes_table,
     repeat_tables,
     transfer_table,
 )
-from greffe.report.findings import findings_table, spoken_findings
+from greffe.report.findings import described_findings, findings_table
 from greffe.report.report_table import scrolling_html
-from greffe.report.study_sections import arm_kinds
-from greffe.report.verdict import arm_name
+from greffe.report.study_sections import arm_kinds, interval_row
+from greffe.report.verdict import arm_names
 from greffe.study.document import StudyDocument
 
 
 def disagreements_section(document: StudyDocument, catalog: Catalog) -> Section | None:
-    """Texts that arms read differently, with the words that mattered."""
+    """Return texts that arms classify differently, with the words that mattered."""
     if not document.disagreements:
         return None
-    names = {arm.name: arm_name(catalog, arm) for arm in document.arms}
+    names = arm_names(catalog, document)
     texts = [
         {
             "text": one.text,
@@ -63,12 +60,12 @@ def disagreements_section(document: StudyDocument, catalog: Catalog) -> Section 
         for one in document.disagreements
     ]
     table = disagreements_table(document, catalog)
-    partial = Partial("disagreements.html.j2", {"texts": texts}, table)
-    return section("disagreements", catalog, [partial])
+    block = Partial("disagreements.html.j2", {"texts": texts}, table)
+    return section("disagreements", catalog, [block])
 
 
 def proof_section(document: StudyDocument, catalog: Catalog) -> Section:
-    """What was loaded, how far it moved, what it knew before."""
+    """Return what was loaded, how far it moved, and what the base knew before."""
     proof = document.proof
     blocks: list[Block] = [
         Prose(
@@ -93,66 +90,43 @@ def proof_section(document: StudyDocument, catalog: Catalog) -> Section:
 
 
 def _moves(document: StudyDocument, catalog: Catalog) -> Figure:
-    kinds = arm_kinds(document)
-    names = {arm.name: arm_name(catalog, arm) for arm in document.arms}
-    title, caption = catalog("figure.moves.title"), catalog("figure.moves.caption")
-    svg = bar_chart(
-        [
-            BarRow(
-                catalog.model_part(move.part),
-                share,
-                kinds.get(arm, arm),
-                names.get(arm, arm),
-                catalog.percent(share),
-            )
-            for move in document.proof.moves
-            for arm, share in move.moved.items()
-        ],
-        ident="moves-chart",
-        title=title,
-        description=caption,
-        x_label=catalog("figure.moves.x"),
-        percent=True,
-        catalog=chart_texts(catalog),
-    )
-    return Figure("moves-chart", title, caption, svg, moves_table(document, catalog))
+    kinds, names = arm_kinds(document), arm_names(catalog, document)
+    bars = [
+        BarRow(
+            catalog.part(move.part),
+            change,
+            kinds.get(arm, arm),
+            names.get(arm, arm),
+            catalog.percent(change),
+        )
+        for move in document.proof.moves
+        for arm, change in move.moved.items()
+    ]
+    table = moves_table(document, catalog)
+    return figure("moves", catalog, table, partial(bar_chart, bars, percent=True))
 
 
 def _probes(document: StudyDocument, catalog: Catalog) -> Figure:
     kinds = arm_kinds(document)
-    title, caption = catalog("figure.probes.title"), catalog("figure.probes.caption")
-    svg = interval_chart(
-        [
-            IntervalRow(
-                catalog.model_part(probe.name),
-                probe.accuracy.mean,
-                probe.accuracy.low,
-                probe.accuracy.high,
-                probe.accuracy.values,
-                kinds.get(probe.name, "scratch"),
-            )
-            for probe in document.proof.probes
-        ],
-        ident="probes-chart",
-        title=title,
-        description=caption,
-        x_label=catalog("figure.probes.x"),
-        catalog=chart_texts(catalog),
-    )
-    return Figure("probes-chart", title, caption, svg, probes_table(document, catalog))
+    rows = [
+        interval_row(probe_name(one.name, catalog), one.accuracy, kinds.get(one.name, "scratch"))
+        for one in document.proof.probes
+    ]
+    table = probes_table(document, catalog)
+    return figure("probes", catalog, table, partial(interval_chart, rows))
 
 
 def findings_section(document: StudyDocument, catalog: Catalog) -> Section | None:
-    """What the data check found, the serious first."""
+    """Return what the data check found, the serious first."""
     if not document.findings:
         return None
     table = findings_table(document.findings, catalog)
-    found = spoken_findings(document.findings, catalog)
+    found = described_findings(document.findings, catalog)
     return section("findings", catalog, [Partial("findings.html.j2", {"findings": found}, table)])
 
 
 def repeat_section(document: StudyDocument, catalog: Catalog) -> Section:
-    """Command, data, versions, hashes, recipe."""
+    """Return command, data, versions, hashes and recipe."""
     repeat = document.repeat
     seeds = ", ".join(f"{seed}" for seed in repeat.seeds)
     blocks: list[Block] = [

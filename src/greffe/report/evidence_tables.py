@@ -1,6 +1,6 @@
-"""Tables of what stands behind a study's figures: texts, models, transfer, findings, inputs.
+"""Tables of what a study's results rest on: texts, models, transfer, findings, inputs.
 
-Some serve plain runs as well. Knows documents and words, nothing of pages.
+Some serve plain runs too. Knows documents and catalogs, nothing of pages.
 """
 
 from __future__ import annotations
@@ -11,110 +11,69 @@ from greffe.inference.language_samples import LanguageSample
 from greffe.inference.pictures import Matrix
 from greffe.model.parameters import ParameterRow
 from greffe.report.catalog import Catalog
-from greffe.report.report_table import Cell, Raw, Table, cell, number_column, text_column
-from greffe.report.table_cells import (
-    SHOWN_HASH,
-    answer_cell,
-    count_cell,
-    hash_cell,
-    interval_cell,
-    percent_cell,
-)
-from greffe.report.verdict import arm_name
-from greffe.study.document import Repeat, StudyDocument
+from greffe.report.report_table import WRITTEN_HASH, Cell, Raw, Table, TableBuilder, bounds, cell
+from greffe.report.verdict import arm_names
+from greffe.study.document import LayerMove, Repeat, StudyDocument
 
 LARGEST_SIDE = 24
 """Of a matrix that is written out as a table."""
 
 
 def disagreements_table(document: StudyDocument, catalog: Catalog) -> Table:
-    """One line a text and an arm's reading of it."""
-    names = {arm.name: arm_name(catalog, arm) for arm in document.arms}
-    rows = [
-        [
-            cell(one.text),
-            cell(one.targets),
-            cell(names.get(reading.arm, reading.arm), reading.arm),
-            cell(reading.label),
-            percent_cell(catalog, reading.probability),
-        ]
-        for one in document.disagreements
-        for reading in one.readings
-    ]
-    columns = [
-        text_column(catalog("column.text"), "text"),
-        text_column(catalog("column.truth"), "targets"),
-        text_column(catalog("column.arm"), "arm"),
-        text_column(catalog("column.answer"), "answer"),
-        number_column(catalog("column.probability"), "probability"),
-    ]
-    return Table("disagreements", catalog("table.disagreements"), columns, rows)
+    """Return one row per text and an arm's prediction for it."""
+    names = arm_names(catalog, document)
+    pairs = [(one, reading) for one in document.disagreements for reading in one.readings]
+    table = TableBuilder(pairs, catalog)
+    table.text("text", lambda pair: pair[0].text)
+    table.text("label", lambda pair: pair[0].targets)
+    table.text("arm", lambda pair: names.get(pair[1].arm, pair[1].arm), lambda pair: pair[1].arm)
+    table.text("prediction", lambda pair: pair[1].label)
+    table.percent("probability", lambda pair: pair[1].probability)
+    return table.build("disagreements")
 
 
-def parameters_table(rows: Sequence[ParameterRow], name: str, catalog: Catalog) -> Table:
-    """Block by block, formula beside count."""
-    return Table(
-        "parameters",
-        catalog("table.parameters", name=name),
-        [
-            text_column(catalog("column.block"), "block"),
-            text_column(catalog("column.formula"), "formula"),
-            number_column(catalog("column.closed"), "closed"),
-            number_column(catalog("column.counted"), "counted"),
-        ],
-        [
-            [
-                cell(catalog.model_part(row.block), row.block),
-                cell(catalog.formula(row.formula), row.formula),
-                count_cell(catalog, row.closed),
-                count_cell(catalog, row.counted),
-            ]
-            for row in rows
-        ],
-        frozenset(index for index, row in enumerate(rows) if row.is_total),
-    )
-
-
-def all_parameters_table(
-    by_run: Mapping[str, Sequence[ParameterRow]], title: str, catalog: Catalog
+def parameters_table(
+    rows: Mapping[str, Sequence[ParameterRow]], title: str, catalog: Catalog, *, with_run: bool
 ) -> Table:
-    """The parameters of every run, one below the other."""
-    tables = [(run, parameters_table(rows, run, catalog)) for run, rows in by_run.items()]
-    columns = parameters_table([], "", catalog).columns
-    return Table(
-        "parameters",
-        title,
-        [text_column(catalog("column.run"), "run"), *columns],
-        [[cell(run), *row] for run, table in tables for row in table.rows],
+    """Return block by block the formula beside the count, of one run or of several."""
+    pairs = [(run, row) for run, found in rows.items() for row in found]
+    table = TableBuilder(pairs, catalog)
+    if with_run:
+        table.text("run", lambda pair: pair[0])
+    table.text("block", lambda pair: catalog.part(pair[1].block), lambda pair: pair[1].block)
+    table.text(
+        "formula",
+        lambda pair: catalog.formula(pair[1].formula, pair[1].note),
+        lambda pair: pair[1].formula,
     )
+    table.count("closed", lambda pair: pair[1].closed)
+    table.count("counted", lambda pair: pair[1].counted)
+    totals = (index for index, (_, row) in enumerate(pairs) if row.is_total)
+    return table.build("parameters", title, totals)
 
 
 def matrix_table(matrix: Matrix, catalog: Catalog) -> Table:
-    """A matrix written out; of a large one every so many rows and columns, and it says so."""
+    """Return a matrix written out; a large one is thinned, and the title says so."""
     down, across = _step(len(matrix.values)), _step(len(matrix.values[0]))
-    rows = range(0, len(matrix.values), down)
-    columns = range(0, len(matrix.values[0]), across)
-    title = catalog.model_part(matrix.title)
+    title = catalog.label(matrix.title)
     if max(down, across) > 1:
         title += f". {catalog('figure.picture.thinned', rows=down, columns=across)}"
-    return Table(
-        "picture",
-        title,
-        [
-            number_column(catalog("column.position"), "row"),
-            *(number_column(f"{column}", f"column_{column}") for column in columns),
-        ],
-        [
-            [
-                cell(f"{row}", row),
-                *(
-                    cell(catalog.decimal(value, 0 if matrix.is_choice else 2), value)
-                    for value in (matrix.values[row][column] for column in columns)
-                ),
-            ]
-            for row in rows
-        ],
-    )
+    table = TableBuilder(range(0, len(matrix.values), down), catalog)
+    table.add("row", lambda row: cell(f"{row}", row))
+
+    def add(column: int) -> None:
+        def make(row: int) -> str:
+            return catalog.decimal(matrix.values[row][column], 0 if matrix.is_choice else 2)
+
+        table.add(
+            f"column_{column}",
+            lambda row: cell(make(row), matrix.values[row][column]),
+            written=f"{column}",
+        )
+
+    for column in range(0, len(matrix.values[0]), across):
+        add(column)
+    return table.build("picture", title)
 
 
 def _step(side: int) -> int:
@@ -122,175 +81,110 @@ def _step(side: int) -> int:
 
 
 def samples_table(samples: Sequence[LanguageSample], catalog: Catalog) -> Table:
-    """One line a generated text or gap."""
-    return Table(
-        "samples",
-        catalog("table.samples"),
-        [
-            text_column(catalog("column.run"), "run"),
-            text_column(catalog("column.kind"), "kind"),
-            text_column(catalog("column.prompt"), "prompt"),
-            text_column(catalog("column.result"), "result"),
-        ],
-        [
-            [
-                cell(sample.run),
-                cell(catalog(f"sample.{sample.kind}"), sample.kind),
-                cell(sample.prompt),
-                cell(
-                    sample.text
-                    or ", ".join(f"{word} ({catalog.percent(p)})" for word, p in sample.words),
-                    sample.text or " ".join(word for word, _ in sample.words),
-                ),
-            ]
-            for sample in samples
-        ],
-    )
+    """Return one row per generated text or filled mask."""
+
+    def result(sample: LanguageSample) -> str:
+        guesses = (f"{word} ({catalog.percent(p)})" for word, p in sample.words)
+        return sample.text or ", ".join(guesses)
+
+    table = TableBuilder(samples, catalog)
+    table.text("run", lambda sample: sample.run)
+    table.text("kind", lambda sample: catalog(f"sample.{sample.kind}"), lambda one: one.kind)
+    table.text("prompt", lambda sample: sample.prompt)
+    table.text("result", result, lambda one: one.text or " ".join(word for word, _ in one.words))
+    return table.build("samples")
+
+
+# --- transfer -------------------------------------------------------------------------------------
 
 
 def transfer_table(document: StudyDocument, catalog: Catalog) -> Table:
-    """How many tensors were taken, are new, were left behind, and their names."""
+    """Return how many tensors were loaded, are new, were dropped, and their names."""
     proof = document.proof
     kinds = {"taken": proof.taken, "new": proof.new, "left": proof.left}
-    return Table(
-        "transfer",
-        catalog("table.transfer"),
-        [
-            text_column(catalog("column.fate"), "fate"),
-            number_column(catalog("column.tensors"), "tensors"),
-            text_column(catalog("column.names"), "names"),
-        ],
-        [
-            [cell(catalog(f"proof.{kind}"), kind), count_cell(catalog, len(names)), _listed(names)]
-            for kind, names in kinds.items()
-        ],
-    )
+    table = TableBuilder(kinds.items(), catalog)
+    table.text("origin", lambda one: catalog(f"proof.{one[0]}"), lambda one: one[0])
+    table.count("tensors", lambda one: len(one[1]))
+    none = catalog("number.none")
+    table.text("names", lambda one: ", ".join(one[1]) or none, lambda one: " ".join(one[1]))
+    return table.build("transfer")
 
 
 def hashes_table(document: StudyDocument, catalog: Catalog) -> Table:
-    """The base each training began with; a pretrained arm's is the base itself."""
-    proof = document.proof
-    names = {arm.name: arm_name(catalog, arm) for arm in document.arms}
-    return Table(
-        "hashes",
-        catalog("table.hashes"),
-        [
-            text_column(catalog("column.arm"), "arm"),
-            text_column(catalog("column.hash"), "hashes"),
-            text_column(catalog("column.is_base"), "is_base"),
-        ],
-        [
-            [
-                cell(names.get(arm, arm), arm),
-                cell(_short(hashes), " ".join(hashes)),
-                answer_cell(catalog, set(hashes) == {proof.base_hash}),
-            ]
-            for arm, hashes in proof.initial_hashes.items()
-        ],
-    )
+    """Return the base that each training began with; a pretrained arm's is the base itself."""
+    proof, names = document.proof, arm_names(catalog, document)
+
+    def short(hashes: Sequence[str]) -> str:
+        return ", ".join(dict.fromkeys(digest[:WRITTEN_HASH] for digest in hashes))
+
+    table = TableBuilder(proof.initial_hashes.items(), catalog)
+    table.text("arm", lambda one: names.get(one[0], one[0]), lambda one: one[0])
+    table.text("hash", lambda one: short(one[1]), lambda one: " ".join(one[1]), "hashes")
+    table.answer("is_base", lambda one: set(one[1]) == {proof.base_hash})
+    return table.build("hashes")
 
 
 def moves_table(document: StudyDocument, catalog: Catalog) -> Table:
-    """How far each part moved, one column an arm."""
-    arms = list(dict.fromkeys(arm for move in document.proof.moves for arm in move.moved))
-    names = {arm.name: arm_name(catalog, arm) for arm in document.arms}
-    none = cell(catalog("number.none"), None)
-    return Table(
-        "moves",
-        catalog("table.moves"),
-        [
-            text_column(catalog("column.part"), "part"),
-            number_column(catalog("column.tensors"), "tensors"),
-            *(number_column(names.get(arm, arm), arm) for arm in arms),
-        ],
-        [
-            [
-                cell(catalog.model_part(move.part), move.part),
-                count_cell(catalog, move.tensors),
-                *(
-                    percent_cell(catalog, move.moved[arm]) if arm in move.moved else none
-                    for arm in arms
-                ),
-            ]
-            for move in document.proof.moves
-        ],
-    )
+    """Return how far each part moved, one column per arm."""
+    moves, names = document.proof.moves, arm_names(catalog, document)
+    table = TableBuilder(moves, catalog)
+    table.text("part", lambda move: catalog.part(move.part), lambda move: move.part)
+    table.count("tensors", lambda move: move.tensors)
+    for arm in dict.fromkeys(arm for move in moves for arm in move.moved):
+
+        def make(move: LayerMove, arm: str = arm) -> Cell:
+            change = move.moved.get(arm)
+            written = catalog("number.none") if change is None else catalog.percent(change)
+            return cell(written, change)
+
+        table.add(arm, make, written=names.get(arm, arm))
+    return table.build("moves")
 
 
 def probes_table(document: StudyDocument, catalog: Catalog) -> Table:
-    """What a linear classifier makes of untouched bases."""
-    return Table(
-        "probes",
-        catalog("table.probes"),
-        [
-            text_column(catalog("column.probe"), "features"),
-            number_column(catalog("column.accuracy"), "accuracy"),
-            number_column(catalog("column.interval"), "low", "high"),
-        ],
-        [
-            [
-                cell(catalog.model_part(probe.name), probe.name),
-                percent_cell(catalog, probe.accuracy.mean),
-                interval_cell(catalog, probe.accuracy),
-            ]
-            for probe in document.proof.probes
-        ],
-    )
+    """Return what a linear classifier reaches on untouched bases."""
+    table = TableBuilder(document.proof.probes, catalog)
+    table.text("features", lambda one: probe_name(one.name, catalog), lambda one: one.name)
+    table.percent("accuracy", lambda one: one.accuracy.mean)
+    table.interval(lambda one: bounds(one.accuracy))
+    return table.build("probes")
+
+
+def probe_name(name: str, catalog: Catalog) -> str:
+    """Return the name of a probed base: that of its arm, or `random`."""
+    key = f"probe.{name}"
+    return catalog(key) if catalog.has(key) else name
+
+
+# --- inputs ---------------------------------------------------------------------------------------
 
 
 def data_table(document: StudyDocument, catalog: Catalog) -> Table:
-    """The parts of the labelled data."""
-    return Table(
-        "data",
-        catalog("table.data"),
-        [
-            text_column(catalog("column.part"), "part"),
-            text_column(catalog("column.source"), "source"),
-            number_column(catalog("column.texts"), "texts"),
-            text_column(catalog("column.classes"), "by_class"),
-            text_column(catalog("column.hash"), "hash"),
-        ],
-        [
-            [
-                cell(catalog(f"part.{part.name}"), part.name),
-                cell(part.source),
-                count_cell(catalog, part.texts),
-                cell(
-                    ", ".join(f"{k} {catalog.number(n)}" for k, n in part.by_label.items()),
-                    "; ".join(f"{k}: {n}" for k, n in part.by_label.items()),
-                ),
-                hash_cell(part.digest),
-            ]
-            for part in document.data.parts
-        ],
+    """Return the parts of the labelled data."""
+    table = TableBuilder(document.data.parts, catalog)
+    table.text("data_part", lambda part: catalog(f"data_part.{part.name}"), lambda one: one.name)
+    table.text("source", lambda part: part.source)
+    table.count("texts", lambda part: part.texts)
+    table.text(
+        "by_class",
+        lambda part: ", ".join(f"{k} {catalog.number(n)}" for k, n in part.by_label.items()),
+        lambda part: "; ".join(f"{k}: {n}" for k, n in part.by_label.items()),
     )
-
-
-def facts_table(name: str, title: str, facts: Mapping[str, Raw], catalog: Catalog) -> Table:
-    """Names and values."""
-    return Table(
-        name,
-        title,
-        [
-            text_column(catalog("column.name"), "name"),
-            text_column(catalog("column.value"), "value"),
-        ],
-        [[cell(key), cell(f"{value}", value)] for key, value in facts.items()],
-    )
+    table.text("hash", lambda part: part.digest[:WRITTEN_HASH], lambda part: part.digest)
+    return table.build("data")
 
 
 def repeat_tables(repeat: Repeat, catalog: Catalog) -> list[Table]:
-    """Versions and machine; hashes of the inputs."""
+    """Return versions and machine, and the hashes of the inputs."""
     versions: dict[str, Raw] = {**repeat.versions, **repeat.machine}
     return [
-        facts_table("versions", catalog("table.versions"), versions, catalog),
-        facts_table("inputs", catalog("table.inputs"), dict(repeat.hashes), catalog),
+        _facts_table("versions", versions, catalog),
+        _facts_table("inputs", repeat.hashes, catalog),
     ]
 
 
-def _listed(names: Sequence[str]) -> Cell:
-    return cell(", ".join(names) or "–", " ".join(names))
-
-
-def _short(hashes: Sequence[str]) -> str:
-    return ", ".join(dict.fromkeys(digest[:SHOWN_HASH] for digest in hashes))
+def _facts_table(name: str, facts: Mapping[str, Raw], catalog: Catalog) -> Table:
+    table = TableBuilder(facts.items(), catalog)
+    table.text("name", lambda fact: fact[0])
+    table.text("value", lambda fact: f"{fact[1]}", lambda fact: fact[1])
+    return table.build(name)

@@ -1,18 +1,19 @@
-"""Sections about models: parameters, the square mask and the positions, samples of text.
+"""Sections about models: parameters, attention mask and positions, samples of text.
 
-Shared by the page of a study and the page of plain runs.
+The pages of a study, of plain runs and of the lab use them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from greffe.inference.language_samples import LanguageSample
 from greffe.inference.pictures import Matrix
 from greffe.model.parameters import ParameterRow
-from greffe.report.blocks import Block, Figure, Partial, Section, chart_texts, section
+from greffe.report.blocks import Block, Figure, Partial, Section, figure, section
 from greffe.report.catalog import Catalog
-from greffe.report.charts import heat_chart
+from greffe.report.charts import Heat, heat_chart
 from greffe.report.evidence_tables import (
     matrix_table,
     parameters_table,
@@ -23,7 +24,7 @@ from greffe.report.evidence_tables import (
 def parameters_section(
     by_run: Mapping[str, Sequence[ParameterRow]], catalog: Catalog
 ) -> Section | None:
-    """Every block of every run's model; runs of one shape share a table."""
+    """Return every block of every run's model; runs of one shape share a table."""
     shapes: list[tuple[list[str], Sequence[ParameterRow]]] = []
     for run, rows in by_run.items():
         same = next((names for names, known in shapes if list(known) == list(rows)), None)
@@ -33,42 +34,55 @@ def parameters_section(
             shapes.append(([run], rows))
     if not shapes:
         return None
-    blocks = [parameters_table(rows, catalog.enumeration(names), catalog) for names, rows in shapes]
+    blocks = [
+        parameters_table(
+            {names[0]: rows},
+            catalog("table.parameters_of", name=catalog.listing(names)),
+            catalog,
+            with_run=False,
+        )
+        for names, rows in shapes
+    ]
     return section("parameters", catalog, blocks)
 
 
-def pictures_section(pictures: Sequence[Matrix], catalog: Catalog) -> Section | None:
-    """Matrices as the model has them."""
-    drawn = [matrix for matrix in pictures if matrix.values and matrix.values[0]]
-    if not drawn:
-        return None
-    return section(
-        "pictures", catalog, [_picture(matrix, n, catalog) for n, matrix in enumerate(drawn, 1)]
-    )
+def pictures_section(pictures: Sequence[tuple[Matrix, str]], catalog: Catalog) -> Section | None:
+    """Return drawings of masks and positions, each with the run it belongs to, if that matters."""
+    drawn = [
+        picture(matrix, number, catalog, run) for number, (matrix, run) in enumerate(pictures, 1)
+    ]
+    return section("pictures", catalog, drawn) if drawn else None
 
 
-def _picture(matrix: Matrix, number: int, catalog: Catalog) -> Figure:
-    spoken = matrix.model_copy(
-        update={
-            name: catalog.model_part(getattr(matrix, name))
-            for name in ("title", "meaning", "row_label", "column_label")
-        }
+def picture(matrix: Matrix, number: int, catalog: Catalog, run: str = "") -> Figure:
+    """Return the drawing of a matrix."""
+    heat = Heat(
+        matrix.values,
+        matrix.low,
+        matrix.high,
+        matrix.is_choice,
+        meaning=catalog.label(matrix.meaning),
+        row_label=catalog.label(matrix.row_label),
+        column_label=catalog.label(matrix.column_label),
     )
-    key, meaning = "choice", spoken.meaning
-    if not matrix.is_choice:
+    key, meaning = "choice", heat.meaning
+    if not heat.is_choice:
         key, meaning = "caption", meaning[:1].upper() + meaning[1:]
-    caption = catalog(
-        f"figure.picture.{key}", meaning=meaning, row=spoken.row_label, column=spoken.column_label
+    return figure(
+        "picture",
+        catalog,
+        matrix_table(matrix, catalog),
+        partial(heat_chart, heat),
+        ident=f"picture-{number}",
+        title=f"{catalog.label(matrix.title)} ({run})" if run else catalog.label(matrix.title),
+        caption=catalog(
+            f"figure.picture.{key}", meaning=meaning, row=heat.row_label, column=heat.column_label
+        ),
     )
-    ident = f"picture-{number}"
-    svg = heat_chart(
-        spoken, ident=ident, title=spoken.title, description=caption, catalog=chart_texts(catalog)
-    )
-    return Figure(ident, spoken.title, caption, svg, matrix_table(matrix, catalog))
 
 
 def samples_section(samples: Sequence[LanguageSample], catalog: Catalog) -> Section | None:
-    """What the language models wrote and filled in."""
+    """Return what the language models generated and filled in."""
     if not samples:
         return None
     by_run: dict[str, list[LanguageSample]] = {}

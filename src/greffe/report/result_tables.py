@@ -1,252 +1,248 @@
-"""Tables of a study's figures at all labels: arms, comparisons, confusion, calibration, cost.
+"""Tables of a study's results: arms, comparisons, curves, confusion, calibration, cost.
 
-Knows the study document and words, nothing of pages.
+Knows the study document and catalogs, nothing of pages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
-from greffe.evaluation.intervals import Estimate
 from greffe.report.catalog import Catalog
-from greffe.report.report_table import Cell, Column, Table, cell, number_column, text_column
-from greffe.report.table_cells import (
-    answer_cell,
-    count_cell,
-    decimal_cell,
-    interval_cell,
-    percent_cell,
-    points_cell,
-    probability_cell,
-)
-from greffe.report.verdict import arm_name
-from greffe.study.document import Arm, StudyDocument
+from greffe.report.report_table import Table, TableBuilder, bounds, cell
+from greffe.report.verdict import arm_name, arm_names
+from greffe.study.arms import ARMS
+from greffe.study.document import Arm, Comparison, EpochPoint, LabelPoint, Saving, StudyDocument
 
 
 def arms_table(document: StudyDocument, catalog: Catalog) -> Table:
-    """Every arm with its scores; a column for all test texts if some were left out."""
-    has_repeated = any(arm.accuracy_everywhere for arm in document.arms)
-    rows = [
-        [
-            cell(arm_name(catalog, arm), arm.name, arm.kind),
-            percent_cell(catalog, arm.accuracy.mean),
-            interval_cell(catalog, arm.accuracy),
-            _bootstrap(catalog, arm.accuracy, catalog.interval_percent),
-            *([_everywhere(catalog, arm)] if has_repeated else []),
-            points_cell(catalog, arm.accuracy.deviation),
-            percent_cell(catalog, arm.macro_f1.mean),
-            decimal_cell(catalog, arm.log_loss.mean, 3),
-            percent_cell(catalog, arm.calibration_error.mean),
-            count_cell(catalog, len(arm.seeds)),
-        ]
-        for arm in document.arms
-    ]
-    everywhere = number_column(
-        catalog("column.everywhere"), "accuracy_everywhere", "everywhere_low", "everywhere_high"
+    """Return the scores of every arm; with a column for all test texts if some were left out."""
+    table = TableBuilder(document.arms, catalog)
+    table.add(
+        "arm",
+        lambda arm: cell(arm_name(catalog, arm), arm.name, arm.kind),
+        *("arm", "kind"),
+        is_number=False,
     )
-    columns = [
-        Column(catalog("column.arm"), ("arm", "kind"), is_number=False),
-        number_column(catalog("column.accuracy"), "accuracy"),
-        number_column(catalog("column.interval"), "accuracy_low", "accuracy_high"),
-        number_column(catalog("column.bootstrap"), "bootstrap_low", "bootstrap_high"),
-        *([everywhere] if has_repeated else []),
-        number_column(catalog("column.deviation"), "accuracy_deviation"),
-        number_column(catalog("column.macro_f1"), "macro_f1"),
-        number_column(catalog("column.log_loss"), "log_loss"),
-        number_column(catalog("column.calibration_error"), "calibration_error"),
-        number_column(catalog("column.seeds"), "seeds"),
-    ]
-    return Table("arms", catalog("table.arms"), columns, rows)
-
-
-def _bootstrap(catalog: Catalog, found: Estimate, write: Callable[[float, float], str]) -> Cell:
-    if found.bootstrap is None:
-        return cell(catalog("number.none"), None, None)
-    low, high = found.bootstrap
-    return cell(write(low, high), low, high)
-
-
-def ways_table(document: StudyDocument, catalog: Catalog) -> Table:
-    """What each arm is, the run it starts from and, where an arm has some, its teachers."""
-    has_feature_runs = any(arm.feature_runs for arm in document.arms)
-    return Table(
-        "ways",
-        catalog("table.ways"),
-        [
-            text_column(catalog("column.arm"), "arm"),
-            text_column(catalog("column.way"), "kind"),
-            text_column(catalog("column.run"), "run"),
-            *(
-                [text_column(catalog("column.teachers"), "feature_runs")]
-                if has_feature_runs
-                else []
+    table.percent("accuracy", lambda arm: arm.accuracy.mean)
+    table.interval(lambda arm: bounds(arm.accuracy), prefix="accuracy_")
+    table.interval(lambda arm: arm.accuracy.bootstrap, heading="bootstrap", prefix="bootstrap_")
+    if any(arm.accuracy_everywhere for arm in document.arms):
+        keys = ("accuracy_everywhere", "everywhere_low", "everywhere_high")
+        none = cell(catalog("number.none"), None, None, None)
+        table.add(
+            "everywhere",
+            lambda arm: (
+                cell(catalog.percent(found.mean), found.mean, found.low, found.high)
+                if (found := arm.accuracy_everywhere)
+                else none
             ),
-        ],
-        [
-            [
-                cell(arm_name(catalog, arm), arm.name),
-                cell(catalog(f"arm_titles.{arm.kind}"), arm.kind),
-                cell(arm.run or catalog("number.none"), arm.run),
-                *([_feature_runs(catalog, arm)] if has_feature_runs else []),
-            ]
-            for arm in document.arms
-        ],
+            *keys,
+        )
+    table.optional(
+        "deviation", lambda arm: arm.accuracy.deviation, catalog.points, "accuracy_deviation"
     )
+    table.percent("macro_f1", lambda arm: arm.macro_f1.mean)
+    table.decimal("log_loss", lambda arm: arm.log_loss.mean, 3)
+    table.percent("calibration_error", lambda arm: arm.calibration_error.mean)
+    table.count("seeds", lambda arm: len(arm.seeds))
+    return table.build("arms")
 
 
-def _feature_runs(catalog: Catalog, arm: Arm) -> Cell:
-    names = ", ".join(arm.feature_runs)
-    return cell(names or catalog("number.none"), names or None)
+def arm_kinds_table(document: StudyDocument, catalog: Catalog) -> Table:
+    """Return what each arm is, the run it starts from and, where an arm has some, feature runs."""
+    table = TableBuilder(document.arms, catalog)
+    _arm_column(table, catalog)
+    table.text("arm_kind", lambda arm: catalog(ARMS[arm.kind].title_id()), lambda arm: arm.kind)
+    none = catalog("number.none")
+    table.text("run", lambda arm: arm.run or none, lambda arm: arm.run)
+    if any(arm.feature_runs for arm in document.arms):
+        table.text(
+            "feature_runs",
+            lambda arm: ", ".join(arm.feature_runs) or none,
+            lambda arm: ", ".join(arm.feature_runs) or None,
+        )
+    return table.build("arm_kinds")
 
 
 def comparisons_table(document: StudyDocument, catalog: Catalog) -> Table:
-    """One line a comparison: difference, tests, and what could have been shown."""
-    rows = [
-        [
-            cell(comparison_name(document, catalog, one.first, one.second), one.first, one.second),
-            cell(catalog.points(one.difference.mean, signed=True), one.difference.mean),
-            cell(
-                catalog.interval_points(one.difference.low, one.difference.high, signed=True),
-                one.difference.low,
-                one.difference.high,
-            ),
-            _bootstrap(catalog, one.difference, partial(catalog.interval_points, signed=True)),
-            probability_cell(catalog, one.p),
-            probability_cell(catalog, one.p_adjusted),
-            cell(
-                f"{catalog.number(one.mcnemar.only_first)} / "
-                f"{catalog.number(one.mcnemar.only_second)}",
-                one.mcnemar.only_first,
-                one.mcnemar.only_second,
-            ),
-            probability_cell(catalog, one.mcnemar.p),
-            points_cell(catalog, one.smallest_detectable),
-            answer_cell(catalog, one.is_significant),
-        ]
-        for one in document.comparisons
-    ]
-    columns = [
-        Column(catalog("column.compared"), ("first", "second"), is_number=False),
-        number_column(catalog("column.difference"), "difference"),
-        number_column(catalog("column.interval"), "difference_low", "difference_high"),
-        number_column(catalog("column.bootstrap"), "bootstrap_low", "bootstrap_high"),
-        number_column(catalog("column.p"), "p"),
-        number_column(catalog("column.p_adjusted"), "p_adjusted"),
-        number_column(catalog("column.only_one"), "only_first", "only_second"),
-        number_column(catalog("column.mcnemar"), "mcnemar_p"),
-        number_column(catalog("column.smallest"), "smallest_detectable"),
-        number_column(catalog("column.shown"), "is_significant"),
-    ]
-    return Table("comparisons", catalog("table.comparisons"), columns, rows)
+    """Return one row per comparison: difference, tests, and what the study could have detected."""
+    table = TableBuilder(document.comparisons, catalog)
+    _difference_columns(table, document, catalog, "difference_")
+    table.interval(
+        lambda one: one.difference.bootstrap,
+        heading="bootstrap",
+        prefix="bootstrap_",
+        write=partial(catalog.interval_points, signed=True),
+    )
+    table.p_value("p", lambda one: one.p)
+    table.p_value("p_adjusted", lambda one: one.p_adjusted)
+    table.add(
+        "only_one",
+        lambda one: cell(
+            f"{catalog.number(one.mcnemar.only_first)} / {catalog.number(one.mcnemar.only_second)}",
+            one.mcnemar.only_first,
+            one.mcnemar.only_second,
+        ),
+        *("only_first", "only_second"),
+    )
+    table.p_value("mcnemar_p", lambda one: one.mcnemar.p)
+    table.optional("smallest_detectable", lambda one: one.smallest_detectable, catalog.points)
+    table.answer("is_significant", lambda one: one.is_significant)
+    return table.build("comparisons")
 
 
-def comparison_name(document: StudyDocument, catalog: Catalog, first: str, second: str) -> str:
-    """Two arms and the sign between them."""
-    names = {arm.name: arm_name(catalog, arm) for arm in document.arms}
-    return catalog("comparison.name", first=names[first], second=names[second])
+def comparison_name(document: StudyDocument, catalog: Catalog, one: Comparison) -> str:
+    """Return two arms and the sign between them."""
+    names = arm_names(catalog, document)
+    return catalog("comparison.name", first=names[one.first], second=names[one.second])
+
+
+# --- curves ---------------------------------------------------------------------------------------
+
+
+def seeds_table(document: StudyDocument, catalog: Catalog) -> Table:
+    """Return the accuracy of every arm, seed by seed."""
+    table = TableBuilder(document.arms, catalog)
+    _arm_column(table, catalog)
+    table.percent("accuracy", lambda arm: arm.accuracy.mean)
+    table.interval(lambda arm: bounds(arm.accuracy))
+    table.seeds(lambda arm: arm.accuracy.values)
+    return table.build("seeds")
+
+
+def differences_table(document: StudyDocument, catalog: Catalog) -> Table:
+    """Return the differences between arms, seed by seed."""
+    table = TableBuilder(document.comparisons, catalog)
+    _difference_columns(table, document, catalog, "")
+    table.seeds(lambda one: one.difference.values, signed=True)
+    return table.build("differences")
+
+
+def epochs_table(
+    arms: list[Arm], names: dict[str, str], catalog: Catalog, title: str | None = None
+) -> Table:
+    """Return the validation accuracy after each evaluation, one row per arm and evaluation."""
+    pairs: list[tuple[Arm, EpochPoint]] = [(arm, point) for arm in arms for point in arm.epochs]
+    table = TableBuilder(pairs, catalog)
+    table.text("arm", lambda pair: names[pair[0].name], lambda pair: pair[0].name)
+    table.decimal("epoch", lambda pair: pair[1].epoch, 2)
+    table.percent("accuracy", lambda pair: pair[1].mean)
+    table.interval(lambda pair: (pair[1].low, pair[1].high))
+    table.seeds(lambda pair: pair[1].values)
+    return table.build("epochs", title)
+
+
+def labels_table(document: StudyDocument, catalog: Catalog) -> Table:
+    """Return the test accuracy, one row per arm and number of labels."""
+    names = arm_names(catalog, document)
+    points: list[LabelPoint] = document.label_curves.points if document.label_curves else []
+    table = TableBuilder(points, catalog)
+    table.text("arm", lambda one: names.get(one.arm, one.arm), lambda one: one.arm)
+    table.count("labels", lambda one: one.labels)
+    table.percent("accuracy", lambda one: one.accuracy.mean)
+    table.interval(lambda one: bounds(one.accuracy))
+    table.seeds(lambda one: one.accuracy.values)
+    return table.build("labels")
+
+
+def savings_table(document: StudyDocument, catalog: Catalog) -> Table:
+    """Return how many labels of one arm reach what another arm reaches with so many."""
+    names = arm_names(catalog, document)
+    savings: list[Saving] = document.label_curves.savings if document.label_curves else []
+
+    def labels(value: float | None, most: int) -> str:
+        if value is None:
+            return catalog("saving.beyond", most=catalog.number(most))
+        return catalog.number(value)
+
+    def equivalent(saving: Saving) -> str:
+        shown = labels(saving.equivalent, saving.most)
+        return catalog("saving.at_most", labels=shown) if saving.is_floor else shown
+
+    def interval(one: Saving) -> str:
+        return catalog.interval(labels(one.low, one.most), labels(one.high, one.most))
+
+    table = TableBuilder(savings, catalog)
+    table.text("arm", lambda one: names.get(one.arm, one.arm), lambda one: one.arm)
+    table.count("labels", lambda one: one.labels)
+    table.text("against", lambda one: names.get(one.against, one.against), lambda one: one.against)
+    table.add("equivalent", lambda one: cell(equivalent(one), one.equivalent))
+    table.add("interval", lambda one: cell(interval(one), one.low, one.high), "low", "high")
+    return table.build("savings")
+
+
+# --- predictions and cost -------------------------------------------------------------------------
 
 
 def confusion_table(document: StudyDocument, catalog: Catalog, only: Arm | None = None) -> Table:
-    """One line a true and a predicted class, of one arm or of all."""
+    """Return one row per true and predicted class, of one arm or of all."""
     labels = document.data.labels
-    rows = [
-        [
-            cell(arm_name(catalog, arm), arm.name),
-            cell(targets),
-            cell(answer),
-            decimal_cell(catalog, count, 1),
-            percent_cell(catalog, count / max(sum(line), 1e-9)),
-        ]
+    counts = [
+        (arm, target, answer, count, count / max(sum(line), 1e-9))
         for arm in ([only] if only else document.arms)
         if arm.confusion
-        for targets, line in zip(labels, arm.confusion, strict=True)
+        for target, line in zip(labels, arm.confusion, strict=True)
         for answer, count in zip(labels, line, strict=True)
     ]
-    columns = [
-        text_column(catalog("column.arm"), "arm"),
-        text_column(catalog("column.truth"), "targets"),
-        text_column(catalog("column.answer"), "answer"),
-        number_column(catalog("column.count"), "count"),
-        number_column(catalog("column.share"), "share"),
-    ]
-    return Table("confusion", catalog("table.confusion"), columns, rows)
+    table = TableBuilder(counts, catalog)
+    table.text("arm", lambda one: arm_name(catalog, one[0]), lambda one: one[0].name)
+    table.text("label", lambda one: one[1])
+    table.text("prediction", lambda one: one[2])
+    table.decimal("count", lambda one: one[3], 1)
+    table.percent("fraction", lambda one: one[4])
+    return table.build("confusion")
 
 
 def calibration_table(document: StudyDocument, catalog: Catalog) -> Table:
-    """One line an arm and confidence."""
-    rows = [
-        [
-            cell(arm_name(catalog, arm), arm.name),
-            percent_cell(catalog, one.confidence),
-            percent_cell(catalog, one.accuracy),
-            count_cell(catalog, one.count),
-        ]
-        for arm in document.arms
-        for one in arm.calibration
-    ]
-    columns = [
-        text_column(catalog("column.arm"), "arm"),
-        number_column(catalog("column.confidence"), "confidence"),
-        number_column(catalog("column.right"), "accuracy"),
-        number_column(catalog("column.texts"), "count"),
-    ]
-    return Table("calibration", catalog("table.calibration"), columns, rows)
+    """Return one row per arm and confidence."""
+    pairs = [(arm, one) for arm in document.arms for one in arm.calibration]
+    table = TableBuilder(pairs, catalog)
+    table.text("arm", lambda pair: arm_name(catalog, pair[0]), lambda pair: pair[0].name)
+    table.percent("confidence", lambda pair: pair[1].confidence)
+    table.percent("accuracy", lambda pair: pair[1].accuracy)
+    table.count("texts", lambda pair: pair[1].count)
+    return table.build("calibration")
 
 
 def times_table(document: StudyDocument, catalog: Catalog) -> Table:
-    """How long one training of each arm took."""
-    columns = [
-        text_column(catalog("column.arm"), "arm"),
-        number_column(catalog("column.seconds"), "seconds"),
-    ]
-    rows = [
-        [
-            cell(arm_name(catalog, arm), arm.name),
-            cell(catalog.duration(arm.cost.seconds), arm.cost.seconds),
-        ]
-        for arm in document.arms
-    ]
-    return Table("times", catalog("figure.cost.title"), columns, rows)
+    """Return how long one training of each arm took."""
+    table = TableBuilder(document.arms, catalog)
+    _arm_column(table, catalog)
+    table.optional("seconds", lambda arm: arm.cost.seconds, catalog.duration)
+    return table.build("times", catalog("figure.cost.title"))
 
 
 def cost_table(document: StudyDocument, catalog: Catalog) -> Table:
-    """What one training of each arm took."""
-    none = catalog("number.none")
-
-    def perhaps(shown: str | None, value: float | None) -> Cell:
-        return cell(none, None) if shown is None else cell(shown, value)
-
-    rows = []
-    for arm in document.arms:
-        cost = arm.cost
-        before, read = cost.pretraining_seconds, cost.pretraining_tokens
-        memory = cost.memory_bytes
-        rows.append(
-            [
-                cell(arm_name(catalog, arm), arm.name),
-                cell(catalog.duration(cost.seconds), cost.seconds),
-                perhaps(catalog.number(cost.tokens) if cost.tokens else None, cost.tokens),
-                perhaps(None if memory is None else catalog.memory(memory), memory),
-                count_cell(catalog, cost.parameters),
-                perhaps(None if before is None else catalog.duration(before), before),
-                perhaps(None if read is None else catalog.number(read), read),
-            ]
-        )
-    columns = [
-        text_column(catalog("column.arm"), "arm"),
-        number_column(catalog("column.seconds"), "seconds"),
-        number_column(catalog("column.tokens"), "tokens"),
-        number_column(catalog("column.memory"), "memory_bytes"),
-        number_column(catalog("column.parameters"), "parameters"),
-        number_column(catalog("column.pretraining_seconds"), "pretraining_seconds"),
-        number_column(catalog("column.pretraining_tokens"), "pretraining_tokens"),
-    ]
-    return Table("cost", catalog("table.cost"), columns, rows)
+    """Return what one training of each arm took."""
+    table = TableBuilder(document.arms, catalog)
+    _arm_column(table, catalog)
+    table.optional("seconds", lambda arm: arm.cost.seconds, catalog.duration)
+    table.count("tokens", lambda arm: arm.cost.tokens or None)
+    table.optional("memory_bytes", lambda arm: arm.cost.memory_bytes, catalog.memory)
+    table.count("parameters", lambda arm: arm.cost.parameters)
+    before = "pretraining_seconds"
+    table.optional(before, lambda arm: arm.cost.pretraining_seconds, catalog.duration)
+    table.count("pretraining_tokens", lambda arm: arm.cost.pretraining_tokens)
+    return table.build("cost")
 
 
-def _everywhere(catalog: Catalog, arm: Arm) -> Cell:
-    found = arm.accuracy_everywhere
-    if found is None:
-        return cell(catalog("number.none"), None, None, None)
-    return cell(catalog.percent(found.mean), found.mean, found.low, found.high)
+# --- columns that tables share --------------------------------------------------------------------
+
+
+def _arm_column(table: TableBuilder[Arm], catalog: Catalog) -> None:
+    table.text("arm", lambda arm: arm_name(catalog, arm), lambda arm: arm.name)
+
+
+def _difference_columns(
+    table: TableBuilder[Comparison], document: StudyDocument, catalog: Catalog, prefix: str
+) -> None:
+    signed_points = partial(catalog.points, signed=True)
+    signed_interval = partial(catalog.interval_points, signed=True)
+    table.add(
+        "compared",
+        lambda one: cell(comparison_name(document, catalog, one), one.first, one.second),
+        *("first", "second"),
+        is_number=False,
+    )
+    table.optional("difference", lambda one: one.difference.mean, signed_points)
+    table.interval(lambda one: bounds(one.difference), prefix=prefix, write=signed_interval)

@@ -1,33 +1,30 @@
-"""The page of plain runs, side by side: how they were trained, what they are made of."""
+"""The page of plain runs, side by side: how they were trained, what they consist of."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from greffe import __version__
 from greffe.inference.pictures import Matrix
-from greffe.report.blocks import Block, Code, Figure, Section, chart_texts, section
+from greffe.report.blocks import Block, Code, Figure, Section, figure, section
 from greffe.report.catalog import Catalog
-from greffe.report.charts import Point, Series, distinct_kinds, line_chart
-from greffe.report.evidence_tables import all_parameters_table, samples_table
+from greffe.report.charts import Point, Series, line_chart
+from greffe.report.evidence_tables import parameters_table, samples_table
 from greffe.report.model_sections import parameters_section, pictures_section, samples_section
 from greffe.report.page import Page
-from greffe.report.report_table import Column, Raw, Table, cell, number_column, text_column
-from greffe.report.table_cells import SHOWN_HASH
-from greffe.study.arms import ARMS
+from greffe.report.report_table import WRITTEN_HASH, Cell, Raw, Table, TableBuilder, cell
 from greffe.study.run_document import MetricPoint, RunDocument
 
-SHARES = ("accuracy", "macro_f1")
+FRACTIONS = ("accuracy", "macro_f1")
 """Measures drawn in percent; others are plain numbers."""
-# Charts give these a style of their own, so that a run keeps it through all charts.
-KINDS = tuple(ARMS)
 UNDRAWN = ("rows", "seconds", "epoch")
 
 
 def named_apart(runs: Sequence[RunDocument]) -> list[RunDocument]:
-    """The runs, with a number behind a name that another one has already."""
+    """Return the runs, with a number after a name that another run has already."""
     names = _numbered([run.name for run in runs])
     return [
         run.model_copy(
@@ -49,7 +46,7 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 
 def runs_page(runs: Sequence[RunDocument], catalog: Catalog) -> Page:
-    """Curves of all runs in one chart each; sections without data are left out."""
+    """Return a page with the curves of all runs; sections without data are left out."""
     samples = [sample for run in runs for sample in run.samples]
     sections = (
         _runs_section(runs, catalog),
@@ -59,10 +56,10 @@ def runs_page(runs: Sequence[RunDocument], catalog: Catalog) -> Page:
         samples_section(samples, catalog),
         _repeat_section(runs, catalog),
     )
-    names = catalog.enumeration([run.name for run in runs])
+    names = catalog.listing([run.name for run in runs])
     return Page(
         title=catalog("page.runs_title", names=names),
-        headline=catalog("page.headline_of_runs"),
+        headline=catalog("page.runs_headline"),
         sentences=[],
         about="",
         sections=[found for found in sections if found is not None],
@@ -71,22 +68,19 @@ def runs_page(runs: Sequence[RunDocument], catalog: Catalog) -> Page:
 
 
 def run_tables(runs: Sequence[RunDocument], catalog: Catalog) -> list[Table]:
-    """Every table of the page."""
-    title = catalog("section.parameters.title")
+    """Return every table of the page."""
     return [
         _runs_table(runs, catalog),
-        _points_table("training", "loss", {run.name: run.loss for run in runs}, catalog),
-        Table(
-            "valid",
-            catalog("table.valid"),
-            _point_columns(catalog),
-            [
-                row
-                for name in _measures(runs)
-                for row in _points_table("valid", name, _evaluations(runs, name), catalog).rows
-            ],
+        _points_table("training", {"loss": _losses(runs)}, catalog),
+        _points_table(
+            "valid", {name: _evaluations(runs, name) for name in _measures(runs)}, catalog
         ),
-        all_parameters_table({run.name: run.parameters for run in runs}, title, catalog),
+        parameters_table(
+            {run.name: run.parameters for run in runs},
+            catalog("section.parameters.title"),
+            catalog,
+            with_run=True,
+        ),
         samples_table([sample for run in runs for sample in run.samples], catalog),
     ]
 
@@ -100,51 +94,42 @@ def _runs_section(runs: Sequence[RunDocument], catalog: Catalog) -> Section:
 
 def _training_section(runs: Sequence[RunDocument], catalog: Catalog) -> Section | None:
     blocks: list[Block] = []
-    losses = {run.name: run.loss for run in runs if run.loss}
+    losses = _losses(runs)
     if losses:
-        table = _points_table("training", "loss", losses, catalog)
-        title, caption = catalog("figure.loss.title"), catalog("figure.loss.caption")
-        svg = _curves(losses, runs, "loss-chart", title, caption, catalog("figure.loss.y"), catalog)
-        blocks.append(Figure("loss-chart", title, caption, svg, table))
+        table = _points_table("training", {"loss": losses}, catalog)
+        blocks.append(figure("loss", catalog, table, _curves(losses, runs, percent=False)))
     for number, name in enumerate(_measures(runs), 1):
-        evaluations = _evaluations(runs, name)
-        ident = f"valid-{number}"
-        spoken = _measure(name, catalog)
-        title, caption = catalog("figure.valid.title", name=spoken), catalog("figure.valid.caption")
-        svg = _curves(
-            evaluations, runs, ident, title, caption, spoken, catalog, percent=name in SHARES
-        )
-        table = _points_table("valid", name, evaluations, catalog)
-        blocks.append(Figure(ident, title, caption, svg, table))
+        blocks.append(_valid_figure(runs, name, number, catalog))
     return section("training", catalog, blocks) if blocks else None
 
 
-def _curves(
-    points: dict[str, list[MetricPoint]],
-    runs: Sequence[RunDocument],
-    ident: str,
-    title: str,
-    description: str,
-    y_label: str,
-    catalog: Catalog,
-    *,
-    percent: bool = False,
-) -> str:
-    found_kinds = distinct_kinds(KINDS[place % len(KINDS)] for place in range(len(runs)))
-    kinds = {run.name: kind for run, kind in zip(runs, found_kinds, strict=True)}
-    return line_chart(
-        [
-            Series(run, [Point(one.step, one.value) for one in found], kinds[run])
-            for run, found in points.items()
-        ],
-        ident=ident,
-        title=title,
-        description=description,
+def _valid_figure(
+    runs: Sequence[RunDocument], measure: str, number: int, catalog: Catalog
+) -> Figure:
+    points = _evaluations(runs, measure)
+    name = _measure(measure, catalog)
+    return figure(
+        "valid",
+        catalog,
+        _points_table("valid", {measure: points}, catalog),
+        _curves(points, runs, percent=measure in FRACTIONS),
+        ident=f"valid-{number}",
+        title=catalog("figure.valid.title", name=name),
         x_label=catalog("figure.loss.x"),
-        y_label=y_label,
-        y_percent=percent,
-        catalog=chart_texts(catalog),
+        y_label=name,
     )
+
+
+def _curves(
+    points: dict[str, list[MetricPoint]], runs: Sequence[RunDocument], *, percent: bool
+) -> partial[str]:
+    """Return a chart to draw; a run has the same style in all charts."""
+    kinds = {run.name: f"run-{number}" for number, run in enumerate(runs)}
+    series = [
+        Series(run, [Point(one.step, one.value) for one in found], kinds[run])
+        for run, found in points.items()
+    ]
+    return partial(line_chart, series, y_percent=percent)
 
 
 def _repeat_section(runs: Sequence[RunDocument], catalog: Catalog) -> Section:
@@ -157,17 +142,14 @@ def _repeat_section(runs: Sequence[RunDocument], catalog: Catalog) -> Section:
     return section("repeat", catalog, blocks)
 
 
-def _pictures(runs: Sequence[RunDocument]) -> list[Matrix]:
-    """Each picture once; where runs differ, the title says whose it is."""
-    found: list[Matrix] = []
+def _pictures(runs: Sequence[RunDocument]) -> list[tuple[Matrix, str]]:
+    """Return each picture once; where runs differ, with the run that it belongs to."""
+    found: list[tuple[Matrix, str]] = []
     for run in runs:
         for matrix in run.pictures:
-            if matrix in found:
-                continue
-            titles = {other.title for other in found}
-            is_new = matrix.title not in titles
-            title = matrix.title if is_new else f"{matrix.title} ({run.name})"
-            found.append(matrix.model_copy(update={"title": title}))
+            known = [other for other, _ in found if other.title == matrix.title]
+            if matrix not in known:
+                found.append((matrix, run.name if known else ""))
     return found
 
 
@@ -175,28 +157,19 @@ def _pictures(runs: Sequence[RunDocument]) -> list[Matrix]:
 
 
 def _runs_table(runs: Sequence[RunDocument], catalog: Catalog) -> Table:
-    """One column a run, one line a fact."""
-    facts = [_facts(run, catalog) for run in runs]
-    names = list(dict.fromkeys(name for found in facts for name in found))
+    """Return one column per run, one row per fact."""
+    facts = {run.name: _facts(run, catalog) for run in runs}
     none = catalog("number.none")
-    return Table(
-        "runs",
-        catalog("table.runs"),
-        [
-            text_column(catalog("column.name"), "name"),
-            *(text_column(run.name, run.name) for run in runs),
-        ],
-        [
-            [
-                cell(name),
-                *(
-                    cell(none if (value := found.get(name)) is None else f"{value}", value)
-                    for found in facts
-                ),
-            ]
-            for name in names
-        ],
-    )
+    table = TableBuilder(dict.fromkeys(name for found in facts.values() for name in found), catalog)
+    table.text("name", lambda name: name)
+    for run, found in facts.items():
+
+        def make(name: str, found: dict[str, Raw] = found) -> Cell:
+            value = found.get(name)
+            return cell(none if value is None else f"{value}", value)
+
+        table.add(run, make, is_number=False, written=run)
+    return table.build("runs")
 
 
 def _facts(run: RunDocument, catalog: Catalog) -> dict[str, Raw]:
@@ -209,15 +182,18 @@ def _facts(run: RunDocument, catalog: Catalog) -> dict[str, Raw]:
     facts[catalog("run.parent")] = run.parent or catalog("run.fresh")
     facts[catalog("run.created")] = run.created
     for name, value in run.result.items():
-        shown = catalog.decimal(value, 4) if isinstance(value, float) else value
-        facts[_measure(name, catalog)] = catalog.number(value) if isinstance(value, int) else shown
+        if isinstance(value, int):
+            value = catalog.number(value)
+        elif isinstance(value, float):
+            value = catalog.decimal(value, 4)
+        facts[_measure(name, catalog)] = value
     for name, digest in run.hashes.items():
-        facts[_measure(name, catalog)] = digest[:SHOWN_HASH]
+        facts[_measure(name, catalog)] = digest[:WRITTEN_HASH]
     return {**facts, **run.versions}
 
 
 def _measure(name: str, catalog: Catalog) -> str:
-    """What a run's files call a figure, said in the page's language; as it is if unknown."""
+    """Return the name of a measure; trackers and objectives may log some that no catalog has."""
     key = f"measure.{name.replace(' ', '_')}"
     return catalog(key) if catalog.has(key) else name.replace("_", " ")
 
@@ -231,30 +207,23 @@ def _evaluations(runs: Sequence[RunDocument], name: str) -> dict[str, list[Metri
     return {run.name: run.valid[name] for run in runs if run.valid.get(name)}
 
 
-def _point_columns(catalog: Catalog) -> list[Column]:
-    return [
-        text_column(catalog("column.run"), "run"),
-        text_column(catalog("column.metric"), "measure"),
-        number_column(catalog("column.step"), "step"),
-        number_column(catalog("column.value"), "value"),
-    ]
+def _losses(runs: Sequence[RunDocument]) -> dict[str, list[MetricPoint]]:
+    return {run.name: run.loss for run in runs if run.loss}
 
 
 def _points_table(
-    table: str, measure: str, points: dict[str, list[MetricPoint]], catalog: Catalog
+    table_name: str, points: dict[str, dict[str, list[MetricPoint]]], catalog: Catalog
 ) -> Table:
-    return Table(
-        table,
-        catalog(f"table.{table}"),
-        _point_columns(catalog),
-        [
-            [
-                cell(run),
-                cell(measure),
-                cell(catalog.number(one.step), one.step),
-                cell(catalog.decimal(one.value, 4), one.value),
-            ]
-            for run, found in points.items()
-            for one in found
-        ],
-    )
+    """Return one row per value, by measure and by run."""
+    values = [
+        (run, measure, one)
+        for measure, by_run in points.items()
+        for run, found in by_run.items()
+        for one in found
+    ]
+    table = TableBuilder(values, catalog)
+    table.text("run", lambda one: one[0])
+    table.text("measure", lambda one: one[1])
+    table.count("step", lambda one: one[2].step)
+    table.optional("value", lambda one: one[2].value, lambda x: catalog.decimal(x, 4))
+    return table.build(table_name)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from greffe import __version__
-from greffe.report import curve_tables, evidence_sections, evidence_tables, study_sections
-from greffe.report import result_tables as figures
+from greffe.report import evidence_sections, evidence_tables, result_tables, study_sections
 from greffe.report.catalog import Catalog
 from greffe.report.findings import findings_table
 from greffe.report.model_sections import parameters_section, pictures_section, samples_section
 from greffe.report.page import Page
 from greffe.report.report_table import Table
-from greffe.report.verdict import verdict
+from greffe.report.verdict import arm_names, verdict
 from greffe.study.document import StudyDocument
 
 
 def study_page(document: StudyDocument, catalog: Catalog) -> Page:
-    """Sections without data are left out."""
-    found = verdict(document, catalog.language)
+    """Return a study's page; sections without data are left out."""
+    found = verdict(document, catalog)
     sections = (
         study_sections.arms_section(document, catalog),
         study_sections.epochs_section(document, catalog),
@@ -24,7 +23,7 @@ def study_page(document: StudyDocument, catalog: Catalog) -> Page:
         study_sections.confusion_section(document, catalog),
         evidence_sections.disagreements_section(document, catalog),
         parameters_section(document.parameters, catalog),
-        pictures_section(document.pictures, catalog),
+        pictures_section([(matrix, "") for matrix in document.pictures], catalog),
         samples_section(document.samples, catalog),
         study_sections.calibration_section(document, catalog),
         study_sections.cost_section(document, catalog),
@@ -45,7 +44,7 @@ def study_page(document: StudyDocument, catalog: Catalog) -> Page:
 def _about(document: StudyDocument, catalog: Catalog) -> str:
     texts = {part.name: part.texts for part in document.data.parts}
     return catalog(
-        "page.asked",
+        "page.about",
         classes=catalog.counted(len(document.data.labels), "class"),
         train=catalog.counted(texts.get("train", 0), "text"),
         valid=catalog.counted(texts.get("valid", 0), "text"),
@@ -55,22 +54,22 @@ def _about(document: StudyDocument, catalog: Catalog) -> str:
 
 
 def study_tables(document: StudyDocument, catalog: Catalog) -> list[Table]:
-    """Every table, the empty ones too: a report that is built again leaves none of before."""
+    """Return every table, also the empty ones: they replace those of an earlier report."""
     title = catalog("section.parameters.title")
     return [
-        figures.arms_table(document, catalog),
-        figures.comparisons_table(document, catalog),
-        curve_tables.seeds_table(document, catalog),
-        curve_tables.differences_table(document, catalog),
-        curve_tables.epochs_table(document, catalog),
-        curve_tables.labels_table(document, catalog),
-        curve_tables.savings_table(document, catalog),
-        figures.confusion_table(document, catalog),
+        result_tables.arms_table(document, catalog),
+        result_tables.comparisons_table(document, catalog),
+        result_tables.seeds_table(document, catalog),
+        result_tables.differences_table(document, catalog),
+        result_tables.epochs_table(document.arms, arm_names(catalog, document), catalog),
+        result_tables.labels_table(document, catalog),
+        result_tables.savings_table(document, catalog),
+        result_tables.confusion_table(document, catalog),
         evidence_tables.disagreements_table(document, catalog),
-        evidence_tables.all_parameters_table(document.parameters, title, catalog),
+        evidence_tables.parameters_table(document.parameters, title, catalog, with_run=True),
         evidence_tables.samples_table(document.samples, catalog),
-        figures.calibration_table(document, catalog),
-        figures.cost_table(document, catalog),
+        result_tables.calibration_table(document, catalog),
+        result_tables.cost_table(document, catalog),
         evidence_tables.transfer_table(document, catalog),
         evidence_tables.hashes_table(document, catalog),
         evidence_tables.moves_table(document, catalog),

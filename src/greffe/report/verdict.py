@@ -1,15 +1,14 @@
-"""The verdict of a study in plain words: what was shown, what was not, and what to use.
+"""The verdict of a study: what pretraining was worth, how baselines compare, what to use.
 
-A difference is only called one where the study calls it shown. What a plain baseline does better
-comes first. Knows words and figures, nothing of pages.
+A difference is reported as one only where the study calls it significant. A baseline that beats the
+pretrained model comes first. Knows documents and catalogs, nothing of pages.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from greffe.report.catalog import Catalog, load_catalog
-from greffe.report.number_format import Language
+from greffe.report.catalog import Catalog
 from greffe.study.arms import ARMS
 from greffe.study.document import Arm, Comparison, Saving, StudyDocument
 
@@ -18,25 +17,29 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Verdict:
-    """One headline, and what must be known beside it."""
+    """One headline, and what a reader must know beside it."""
 
     headline: str
     sentences: list[str]
 
 
 def arm_name(catalog: Catalog, arm: Arm) -> str:
-    """An arm's own name, or the usual one of its kind."""
+    """Return an arm's own name, or the usual one of its kind."""
     return catalog(ARMS[arm.kind].name_id()) if arm.name == arm.kind else arm.name
 
 
 def arm_title(catalog: Catalog, arm: Arm) -> str:
-    """An arm's name, said at length."""
+    """Return an arm's own name, or a description of its kind."""
     return catalog(ARMS[arm.kind].title_id()) if arm.name == arm.kind else arm.name
 
 
-def verdict(document: StudyDocument, language: Language = "en") -> Verdict:
-    """What a study found, the most important first."""
-    catalog = load_catalog(language)
+def arm_names(catalog: Catalog, document: StudyDocument) -> dict[str, str]:
+    """Return the names that a reader sees, by the arms' own."""
+    return {arm.name: arm_name(catalog, arm) for arm in document.arms}
+
+
+def verdict(document: StudyDocument, catalog: Catalog) -> Verdict:
+    """Return what a study found, the most important first."""
     arms = {arm.name: arm for arm in document.arms}
     if not document.comparisons:
         return Verdict(_best(catalog, document), _about_data(catalog, document, []))
@@ -59,29 +62,29 @@ def verdict(document: StudyDocument, language: Language = "en") -> Verdict:
 
 def _answer(catalog: Catalog, question: Comparison, pretrained: Arm, scratch: Arm) -> str:
     difference = question.difference
-    places = {
+    values = {
         "difference": catalog.counted_points(difference.mean, signed=True),
         "interval": catalog.interval_points(difference.low, difference.high),
         "seeds": catalog.counted(len(difference.values), "seed"),
-        "p": catalog.probability(question.p_adjusted),
+        "p": catalog.p_value(question.p_adjusted),
         "first": catalog.percent(pretrained.accuracy.mean),
         "second": catalog.percent(scratch.accuracy.mean),
     }
     if question.is_significant and difference.mean > 0:
         gain = catalog.counted_points(difference.mean)
-        return catalog("verdict.gain", **{**places, "gain": gain})
+        return catalog("verdict.gain", **{**values, "gain": gain})
     if question.is_significant:
         loss = catalog.counted_points(-difference.mean)
         interval = catalog.interval_points(-difference.high, -difference.low)
-        return catalog("verdict.loss", **{**places, "loss": loss, "interval": interval})
+        return catalog("verdict.loss", **{**values, "loss": loss, "interval": interval})
     # A single seed is judged by the test texts: its smallest p says nothing.
     if question.smallest_p >= LEVEL and len(difference.values) > 1:
-        smallest = catalog.probability(question.smallest_p)
-        return catalog("verdict.too_few_seeds", **{**places, "smallest": smallest})
+        smallest = catalog.p_value(question.smallest_p)
+        return catalog("verdict.too_few_seeds", **{**values, "smallest": smallest})
     if difference.low > 0 or difference.high < 0:
-        return catalog("verdict.interval_alone", **places)
+        return catalog("verdict.interval_alone", **values)
     smallest = catalog.counted_points(question.smallest_detectable)
-    return catalog("verdict.not_shown", **{**places, "smallest": smallest})
+    return catalog("verdict.not_significant", **{**values, "smallest": smallest})
 
 
 # --- beside it ------------------------------------------------------------------------------------
@@ -90,7 +93,7 @@ def _answer(catalog: Catalog, question: Comparison, pretrained: Arm, scratch: Ar
 def _baselines(
     catalog: Catalog, document: StudyDocument, pretrained: Arm
 ) -> tuple[list[str], list[str]]:
-    """Sentences about baselines that are ahead, the best first, and about those that are not."""
+    """Return sentences about baselines that are ahead, best first, and about the others."""
     baselines = [arm for arm in document.arms if ARMS[arm.kind].is_baseline]
     ranked = sorted(baselines, key=lambda arm: -arm.accuracy.mean)
     ahead = [arm for arm in ranked if arm.accuracy.mean > pretrained.accuracy.mean]
@@ -102,28 +105,29 @@ def _baselines(
 
 
 def _against(
-    catalog: Catalog, document: StudyDocument, baseline: Arm, pretrained: Arm, place: str
+    catalog: Catalog, document: StudyDocument, baseline: Arm, pretrained: Arm, side: str
 ) -> str:
-    places = {
+    values = {
         "name": arm_title(catalog, baseline),
         "baseline": catalog.percent(baseline.accuracy.mean),
         "pretrained": catalog.percent(pretrained.accuracy.mean),
     }
     found = _compared(document, baseline, pretrained)
     if found is None:
-        return catalog(f"verdict.{place}_untested", **places)
+        return catalog(f"verdict.{side}_untested", **values)
     # Seen from whoever is ahead.
-    sign = 1 if place == "ahead" else -1
+    sign = 1 if side == "ahead" else -1
     low, high = sorted((sign * found[1], sign * found[2]))
-    places["interval"] = catalog.interval_points(low, high)
-    places["difference"] = catalog.counted_points(sign * found[0])
-    return catalog(f"verdict.{place}_{'shown' if found[3] else 'not_shown'}", **places)
+    values["interval"] = catalog.interval_points(low, high)
+    values["difference"] = catalog.counted_points(sign * found[0])
+    outcome = "significant" if found[3] else "not_significant"
+    return catalog(f"verdict.{side}_{outcome}", **values)
 
 
 def _compared(
     document: StudyDocument, first: Arm, second: Arm
 ) -> tuple[float, float, float, bool] | None:
-    """Mean, low and high of first minus second, and whether it is shown; none: not compared."""
+    """Return mean, low and high of first minus second and its significance, if compared."""
     for comparison in document.comparisons:
         difference = comparison.difference
         if (comparison.first, comparison.second) == (first.name, second.name):
@@ -134,7 +138,7 @@ def _compared(
 
 
 def _advice(catalog: Catalog, document: StudyDocument, pretrained: Arm) -> list[str]:
-    """What to use, where that is not the study's pretrained arm."""
+    """Return what to use, where that is not the study's pretrained arm."""
     best = max(document.arms, key=lambda arm: arm.accuracy.mean)
     if best is pretrained or ARMS[best.kind].is_constant:
         return []
@@ -143,14 +147,14 @@ def _advice(catalog: Catalog, document: StudyDocument, pretrained: Arm) -> list[
     second = max(rivals, key=lambda arm: arm.accuracy.mean)
     found = _compared(document, best, second)
     if found is not None and not found[3]:
-        sentences.append(catalog("verdict.lead_not_shown", second=arm_title(catalog, second)))
+        sentences.append(catalog("verdict.lead_not_significant", second=arm_title(catalog, second)))
     return sentences
 
 
 def _best(catalog: Catalog, document: StudyDocument) -> str:
     best = max(document.arms, key=lambda arm: arm.accuracy.mean)
     return catalog(
-        "verdict.use",
+        "verdict.best",
         name=arm_title(catalog, best),
         accuracy=catalog.percent(best.accuracy.mean),
         interval=catalog.interval_percent(best.accuracy.low, best.accuracy.high),
@@ -166,7 +170,7 @@ def _labels(catalog: Catalog, document: StudyDocument, pretrained: Arm, scratch:
         for saving in curves.savings
         if (saving.arm, saving.against) == (pretrained.name, scratch.name)
     ]
-    # Not the most flattering one: the largest that the other arm reached at all.
+    # Not the largest saving: the one with the most labels that the other arm reached at all.
     reached = [saving for saving in savings if saving.equivalent is not None]
     chosen = max(reached, key=lambda saving: saving.labels, default=None) or min(
         savings, key=lambda saving: saving.labels, default=None
@@ -183,18 +187,18 @@ def _labels(catalog: Catalog, document: StudyDocument, pretrained: Arm, scratch:
 
 def _saving(catalog: Catalog, saving: Saving) -> str:
     labels = catalog.counted(saving.labels, "label")
-    most = catalog("verdict.beyond", most=catalog.number(saving.most))
+    most = catalog("saving.beyond", most=catalog.number(saving.most))
     low = most if saving.low is None else catalog.rough(saving.low)
     if saving.equivalent is None:
-        key = "verdict.saving_beyond" if saving.low is None else "verdict.saving_at_least"
+        key = "saving.beyond_measured" if saving.low is None else "saving.at_least"
         return catalog(key, labels=labels, most=catalog.number(saving.most), low=low)
     high = most if saving.high is None else catalog.rough(saving.high)
     is_significant = saving.low is None or saving.low > saving.labels
     equivalent = catalog.rough(saving.equivalent)
     return catalog(
-        f"verdict.saving{'' if is_significant else '_not_shown'}",
+        f"saving.{'significant' if is_significant else 'not_significant'}",
         labels=labels,
-        equivalent=catalog("verdict.at_most", labels=equivalent) if saving.is_floor else equivalent,
+        equivalent=catalog("saving.at_most", labels=equivalent) if saving.is_floor else equivalent,
         interval=catalog.interval(low, high),
     )
 
@@ -212,7 +216,7 @@ def _about_data(catalog: Catalog, document: StudyDocument, arms: list[Arm]) -> l
         )
         both = [
             catalog(
-                "verdict.with_and_without",
+                "verdict.one_arm_with_repeated",
                 name=arm_name(catalog, arm),
                 everywhere=catalog.percent(arm.accuracy_everywhere.mean),
                 without=catalog.percent(arm.accuracy.mean),
@@ -222,11 +226,10 @@ def _about_data(catalog: Catalog, document: StudyDocument, arms: list[Arm]) -> l
         ]
         if both:
             sentences.append(
-                catalog("verdict.with_them", arms=catalog("verdict.between").join(both))
+                catalog("verdict.with_repeated", arms=catalog("verdict.between").join(both))
             )
     serious = sum(finding.severity == "serious" for finding in document.findings)
     if serious:
-        sentences.append(
-            catalog("verdict.serious", count=catalog.counted(serious, "serious_finding"))
-        )
+        found = catalog.counted(serious, "serious_finding")
+        sentences.append(catalog("verdict.serious", found=found))
     return sentences

@@ -191,6 +191,7 @@ class LayerMove(Spec):
     """How far one part of the base moved while fine-tuning: |after - before| / |before|."""
 
     part: str
+    """Id of the part: embedding, positions, final_norm, or block_N."""
     tensors: int
     moved: dict[str, float]
     """By arm; mean over seeds."""

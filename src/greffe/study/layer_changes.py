@@ -11,12 +11,12 @@ from greffe.config.spec import Spec
 from greffe.errors import MismatchError
 from greffe.model.weights import BASE
 
-# From the bottom up: the base's names of its parts, and their names in a report.
+# From the bottom up: the base's names of its parts, and their ids in the catalogs.
 _PARTS = {
     "embedding": "embedding",
     "position": "positions",
     "blocks": "block",
-    "final_norm": "final norm",
+    "final_norm": "final_norm",
 }
 _ORDER = list(_PARTS)
 
@@ -59,7 +59,7 @@ def _index(name: str) -> tuple[int, int]:
 def _title(index: tuple[int, int]) -> str:
     kind, number = index
     title = _PARTS[_ORDER[kind]]
-    return f"{title} {number + 1}" if title == "block" else title
+    return f"{title}_{number + 1}" if title == "block" else title
 
 
 def _move(pairs: list[tuple[Tensor, Tensor]]) -> float:

@@ -27,13 +27,13 @@ def spec_of(kind: type, heads: int = 3) -> ModelSpec:
 def test_causal_mask_in_the_terminal():
     assert mask_text(True, 3).splitlines() == [
         "Causal attention mask",
-        "██ may look   ·· may not",
+        "██ may attend   ·· may not",
         "",
-        "  token it may look at, 0 to 2 →",
+        "  key token, 0 to 2 →",
         "0 ██····",
         "1 ████··",
         "2 ██████",
-        "↑ token that reads",
+        "↑ query token",
     ]
 
 
@@ -82,7 +82,7 @@ def test_positions_as_png_and_svg(kind, heads, tmp_path):
     assert "positions" in words.lower()
     if kind is Alibi:
         assert f"head {heads - 1}" in words
-        assert "added to the score" in words
+        assert "added to the attention score" in words
     assert sorted(item.name for item in tmp_path.iterdir()) == ["drawing.SVG", "made"]
 
 
@@ -90,7 +90,7 @@ def test_mask_as_svg_is_labelled_and_always_the_same(tmp_path):
     for name in ("one.svg", "two.svg"):
         draw_mask(tmp_path / name, causal=True, size=5)
     words = _words(tmp_path / "one.svg")
-    for word in ("Causal attention mask", "token that reads", "token it may look at", "may not"):
+    for word in ("Causal attention mask", "query token", "key token", "may not"):
         assert word in words
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 

@@ -25,6 +25,7 @@ from greffe.lab.lab_document import (
     TwoAnswers,
     Untrained,
 )
+from greffe.model.views import ADDED_TO_EMBEDDING, KEY, QUERY, Label
 from greffe.study.document import StudyDocument
 
 SENTENCE = "Un <roman> & « beau »"
@@ -56,10 +57,10 @@ def document() -> LabDocument:
 def _pictures() -> list[Matrix]:
     def matrix(title: str, values: list[list[float]], is_choice: bool) -> Matrix:
         return Matrix(
-            title=title,
-            meaning="may look" if is_choice else "added to the embedding",
-            row_label="token that reads",
-            column_label="token it may look at",
+            title=Label(title, title),
+            meaning=Label("may_attend", "may attend") if is_choice else ADDED_TO_EMBEDDING,
+            row_label=QUERY,
+            column_label=KEY,
             low=0.0 if is_choice else -1.0,
             high=1.0,
             is_choice=is_choice,
@@ -67,9 +68,9 @@ def _pictures() -> list[Matrix]:
         )
 
     return [
-        matrix("Causal attention mask", [[1, 0], [1, 1]], True),
-        matrix("Bidirectional attention mask", [[1, 1], [1, 1]], True),
-        matrix("Sinusoidal positions", [[0, 1, 0, 1], [0.84, 0.54, 0.01, 1]], False),
+        matrix("causal_mask", [[1, 0], [1, 1]], True),
+        matrix("bidirectional_mask", [[1, 1], [1, 1]], True),
+        matrix("sinusoidal_positions", [[0, 1, 0, 1], [0.84, 0.54, 0.01, 1]], False),
     ]
 
 

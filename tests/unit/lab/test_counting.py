@@ -53,8 +53,8 @@ def test_formula_and_count_agree_in_every_row(counting: Counting) -> None:
     totals = {row.block: row.closed for row in counting.rows if row.is_total}
     assert totals == {
         "base": 10_968_200,
-        "base + classification head": 10_968_602,
-        "base + next-token head": 21_018_401,
+        "base+classification_head": 10_968_602,
+        "base+next_token_head": 21_018_401,
     }
 
 

@@ -1,23 +1,45 @@
-"""The lab's page in both languages: answers, figures, escaping, and sentences for unclear runs."""
+"""The lab's page in both languages: which answers, with which numbers; figures; escaping."""
 
 from __future__ import annotations
 
 import re
+import string
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import get_args
 from xml.etree import ElementTree
 
 import pytest
 
 from greffe.evaluation.intervals import Estimate
-from greffe.lab.lab_catalog import lab_words
-from greffe.lab.lab_document import LabDocument, MaskArm
-from greffe.lab.lab_page import lab_answers, lab_page, write_lab_page
-from greffe.lab.pretraining_sections import spoken_budget
+from greffe.lab.head_sections import MISTAKES
+from greffe.lab.lab_document import LabDocument, MaskArm, MistakeKind
+from greffe.lab.lab_page import lab_answers, lab_catalog, lab_page, write_lab_page
+from greffe.lab.pretraining_sections import budget_text
+from greffe.report.catalog import Catalog
 from greffe.report.number_format import Language
 from greffe.report.page import page_html
 
 LANGUAGES: tuple[Language, ...] = ("en", "fr")
+
+
+def echo_catalog(language: Language = "en") -> Catalog:
+    """The catalog, its answers replaced by their ids and values."""
+
+    def echo(key: str, sentence: str) -> str:
+        if key == "lab.answer.numbered" or not key.startswith(("lab.answer.", "verdict.")):
+            return sentence
+        names = [name for _, name, _, _ in string.Formatter().parse(sentence) if name]
+        return " ".join([key, *(f"{name}={{{name}}}" for name in names)])
+
+    sentences = lab_catalog(language).sentences
+    return Catalog(language, {key: echo(key, text) for key, text in sentences.items()})
+
+
+def answers_of(document: LabDocument, language: Language = "en") -> list[str]:
+    """Ids and values of the answers, with ordinary spaces."""
+    answers = lab_answers(document, echo_catalog(language))
+    return [answer.replace("\u00a0", " ").replace("\u202f", " ") for answer in answers]
 
 
 def estimate(mean: float, half: float = 0.01) -> Estimate:
@@ -50,7 +72,7 @@ def test_a_page_is_whole(document: LabDocument, tmp_path: Path, language: Langua
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_idents_are_unique(document: LabDocument, language: Language) -> None:
-    catalog = lab_words(language)
+    catalog = lab_catalog(language)
     parser = Idents()
     parser.feed(page_html(lab_page(document, catalog), catalog))
     assert len(parser.found) == len(set(parser.found))
@@ -58,7 +80,7 @@ def test_idents_are_unique(document: LabDocument, language: Language) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_charts_are_well_formed(document: LabDocument, language: Language) -> None:
-    catalog = lab_words(language)
+    catalog = lab_catalog(language)
     text = page_html(lab_page(document, catalog), catalog)
     drawings = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
     assert drawings
@@ -67,7 +89,7 @@ def test_charts_are_well_formed(document: LabDocument, language: Language) -> No
 
 
 def test_what_came_from_texts_is_escaped(document: LabDocument) -> None:
-    catalog = lab_words("en")
+    catalog = lab_catalog("en")
     text = page_html(lab_page(document, catalog), catalog)
     assert document.heads.answers.sentence not in text
     assert "Un &lt;roman&gt; &amp; « beau »" in text
@@ -75,60 +97,74 @@ def test_what_came_from_texts_is_escaped(document: LabDocument) -> None:
 
 
 def test_numbers_are_written_as_the_language_does(document: LabDocument) -> None:
-    english = page_html(lab_page(document, lab_words("en")), lab_words("en"))
-    french = page_html(lab_page(document, lab_words("fr")), lab_words("fr"))
+    english = page_html(lab_page(document, lab_catalog("en")), lab_catalog("en"))
+    french = page_html(lab_page(document, lab_catalog("fr")), lab_catalog("fr"))
     assert "10,968,200" in english and "21,018,401" in english
     assert "10\u202f968\u202f200" in french and "10,968,200" not in french
     assert "(50\u202f001 − 50\u202f000) × 200" in french
 
 
-def test_the_answers_stand_in_order(document: LabDocument) -> None:
-    answers = lab_answers(document, lab_words("en"))
-    assert [re.findall(r"\d", answer)[0] for answer in answers] == list("112345")
-    assert "7.43\u00a0bits" in answers[0] and "0.09" in answers[0]
-    assert "50.0\u00a0%" in answers[1]
-    assert "50,001 scores" in answers[2]
-    assert "10,968,602" in answers[3]
-    assert "8.0\u00a0points" in answers[4]
-    assert "masked words" in answers[5] and "4.0\u00a0points" in answers[5]
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_placeholder_is_left(document: LabDocument, language: Language) -> None:
+    catalog = lab_catalog(language)
+    page = lab_page(document, catalog)
+    texts = [page.title, page.headline, page.about, page.footer, *page.sentences]
+    texts += [text for section in page.sections for text in (section.title, section.lead)]
+    assert not [text for text in texts if re.search(r"\{\w+\}", text)]
+
+
+def test_the_answers_stand_in_order_with_their_numbers(document: LabDocument) -> None:
+    answers = answers_of(document)
+    expected = [
+        ("lab.answer.mask ", "whole=0.09 bits", "past=7.43 bits", "masked=1.37 bits"),
+        ("lab.answer.positions ", "with=99.0%", "without=50.0%"),
+        ("lab.answer.heads ", "vocab=50,001", "classes=2", "base=10,968,200"),
+        ("lab.answer.counting ", "classifier=10,968,602", "language_model=21,018,401"),
+        ("verdict.gain ", "gain=8.0 points", "first=82.0%", "second=74.0%"),
+        ("lab.answer.objectives_significant ", "difference=4.0 points", "first=86.0%"),
+    ]
+    for answer, parts in zip(answers, expected, strict=True):
+        assert all(part in answer for part in parts), (answer, parts)
+    numbers = [re.findall(r"\d", text)[0] for text in lab_answers(document, lab_catalog("en"))]
+    assert numbers == list("112345")
+
+
+def with_comparison(document: LabDocument, **changes: object) -> LabDocument:
+    """The document with another result for masked against causal."""
+    study = document.study
+    changed = study.comparisons[2].model_copy(update=changes)
+    comparisons = [*study.comparisons[:2], changed]
+    return document.model_copy(
+        update={"study": study.model_copy(update={"comparisons": comparisons})}
+    )
 
 
 def test_the_last_answer_names_whoever_was_better(document: LabDocument) -> None:
-    study = document.study
-    lost = study.comparisons[2].model_copy(
-        update={"difference": estimate(-0.05, 0.02), "is_significant": True}
-    )
-    changed = document.model_copy(
-        update={"study": study.model_copy(update={"comparisons": [*study.comparisons[:2], lost]})}
-    )
-    answer = lab_answers(changed, lab_words("en"))[5]
-    assert "Pretraining left to right was better" in answer
-    assert "5.0\u00a0points" in answer and "3.0 to 7.0" in answer
+    lost = with_comparison(document, difference=estimate(-0.05, 0.02), is_significant=True)
+    answer = answers_of(lost)[5]
+    assert "objectives_significant winner=lab.answer.causal " in answer
+    assert "difference=5.0 points interval=3.0 to 7.0" in answer
+    assert "winner=lab.answer.masked " in answers_of(document)[5]
 
 
-def test_the_last_answer_does_not_depend_on_how_the_pair_is_held(document: LabDocument) -> None:
-    study = document.study
-    first = study.comparisons[2]
-    turned = first.model_copy(
-        update={"first": "pretrained", "second": "masked", "difference": estimate(-0.04)}
+def test_the_last_answer_does_not_depend_on_the_order_of_the_pair(document: LabDocument) -> None:
+    turned = with_comparison(
+        document, first="pretrained", second="masked", difference=estimate(-0.04)
     )
-    changed = document.model_copy(
-        update={"study": study.model_copy(update={"comparisons": [*study.comparisons[:2], turned]})}
-    )
-    catalog = lab_words("fr")
-    assert lab_answers(changed, catalog)[5] == lab_answers(document, catalog)[5]
+    assert answers_of(turned, "fr")[5] == answers_of(document, "fr")[5]
 
 
-def test_no_difference_is_said_to_be_none(document: LabDocument) -> None:
+def test_differences_that_are_not_significant_are_called_so(document: LabDocument) -> None:
     study = document.study
     same = [
         one.model_copy(update={"difference": estimate(0.004, 0.02), "is_significant": False})
         for one in study.comparisons
     ]
     changed = document.model_copy(update={"study": study.model_copy(update={"comparisons": same})})
-    answers = lab_answers(changed, lab_words("en"))
-    assert "No difference was shown" in answers[4]
-    assert "no difference was shown on the same budget" in answers[5]
+    answers = answers_of(changed)
+    assert "verdict.not_significant " in answers[4]
+    assert "lab.answer.objectives_not_significant " in answers[5]
+    assert "difference=+0.4 points interval=−1.6 to +2.4" in answers[5]
 
 
 def test_unclear_runs_claim_nothing(document: LabDocument) -> None:
@@ -149,31 +185,35 @@ def test_unclear_runs_claim_nothing(document: LabDocument) -> None:
     changed = document.model_copy(
         update={"attention": attention.model_copy(update={"mask": mask, "order": order})}
     )
+    assert answers_of(changed)[0].startswith("lab.answer.mask_unclear past=4.00 bits")
+    assert answers_of(changed)[1].startswith("lab.answer.positions_unclear with=60.0%")
     for language in LANGUAGES:
-        catalog = lab_words(language)
-        answers = lab_answers(changed, catalog)
-        assert answers[0] != lab_answers(document, catalog)[0]
-        assert "4.00" in answers[0].replace(",", ".")
+        catalog = lab_catalog(language)
         assert page_html(lab_page(changed, catalog), catalog)
-    assert "not far enough apart" in lab_answers(changed, lab_words("en"))[0]
-    assert "not far enough apart" in lab_answers(changed, lab_words("en"))[1]
 
 
 def test_the_labs_own_files_are_named(document: LabDocument) -> None:
+    catalog = lab_catalog("en")
+    assert catalog("lab.sample_only") in lab_page(document, catalog).sentences
     data = document.data.model_copy(
         update={"is_sample": False, "corpus": "wiki.txt", "corpus_is_reviews": True}
     )
-    page = lab_page(document.model_copy(update={"data": data}), lab_words("en"))
+    page = lab_page(document.model_copy(update={"data": data}), catalog)
     assert "wiki.txt" in page.about
-    assert "training reviews’ own words" in page.sentences[-1]
+    assert page.sentences[6:] == [catalog("lab.reviews_only")]
     given = data.model_copy(update={"corpus_is_reviews": False})
-    page = lab_page(document.model_copy(update={"data": given}), lab_words("en"))
-    assert page.sentences[-1].startswith("Question 5")
+    page = lab_page(document.model_copy(update={"data": given}), catalog)
+    assert len(page.sentences) == 6
 
 
-def test_budgets_are_said_in_words() -> None:
-    english, french = lab_words("en"), lab_words("fr")
-    assert spoken_budget("800steps", english) == "800\u00a0steps"
-    assert spoken_budget("10m", french) == "10,0\u00a0min"
-    assert spoken_budget("1epochs", french) == "1\u00a0époque"
-    assert spoken_budget("2Mtokens", english) == "2,000,000\u00a0tokens"
+def test_budgets_in_words() -> None:
+    english, french = lab_catalog("en"), lab_catalog("fr")
+    assert budget_text("800steps", english) == english.counted(800, "step")
+    assert budget_text("10m", french) == french.duration(600)
+    assert budget_text("1epochs", french) == french.counted(1, "epoch")
+    assert budget_text("2Mtokens", english) == "2,000,000\u00a0tokens"
+
+
+def test_every_mistake_is_in_one_table() -> None:
+    listed = [kind for kinds in MISTAKES.values() for kind in kinds]
+    assert sorted(listed) == sorted(get_args(MistakeKind))

@@ -10,6 +10,7 @@ from greffe.errors import DataError, RecipeError
 from greffe.lab import run_lab as lab_run
 from greffe.lab.inputs import LabSize, file_inputs
 from greffe.lab.lab_document import LabDocument
+from greffe.lab.lab_page import lab_catalog
 from greffe.lab.run_lab import LAB_FILE, lab
 from greffe.lab.tasks import TaskSize
 from greffe.progress import quiet
@@ -90,7 +91,7 @@ def test_the_lab_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert found.heads.shapes.next_token_scores[-1] == 50_001
     assert found.data.documents > 100
     page = (tmp_path / "lab.html").read_text("utf-8")
-    assert "Pourquoi on remplace la tête" in page
+    assert lab_catalog("fr")("section.heads.title") in page
     assert (tmp_path / "study" / "report.html").exists()
 
 
@@ -100,8 +101,8 @@ def test_a_task_of_another_size_is_done_again(tmp_path: Path) -> None:
     other = size.model_copy(update={"mask_steps": 2})
     second = lab_run._attention(tmp_path, lab_run.load_recipe("lab"), other, False)
     assert (first.mask.steps, second.mask.steps) == (1, 2)
-    assert [matrix.title for matrix in first.pictures] == [
-        "Causal attention mask",
-        "Bidirectional attention mask",
-        "Sinusoidal positions",
+    assert [matrix.title.id for matrix in first.pictures] == [
+        "causal_mask",
+        "bidirectional_mask",
+        "sinusoidal_positions",
     ]

@@ -24,7 +24,7 @@ def runs() -> list[RunDocument]:
 @pytest.fixture(scope="session")
 def stacked_runs_study(study: StudyDocument) -> StudyDocument:
     """The same with a feature run, whose arm is best."""
-    found = arm("stacked+runs", 0.871, 0.0).model_copy(update={"feature_runs": ["runs/teacher"]})
+    found = arm("stacked+runs", 0.871, 0.0).model_copy(update={"feature_runs": ["runs/features"]})
     pairs = [("tfidf", 0.075), ("stacked", 0.029)]
     more = [
         comparison("stacked+runs", name, gain, 0.01, p=0.01, is_significant=True)

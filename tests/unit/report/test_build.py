@@ -73,8 +73,9 @@ def test_half_a_surrogate_pair_does_not_stop_the_report(
 
 def test_a_file_in_the_way_is_named(study: StudyDocument, tmp_path: Path) -> None:
     (tmp_path / "report").write_text("in the way")
-    with pytest.raises(RunError, match="report was not written"):
+    with pytest.raises(RunError) as raised:
         write_study_report(study, tmp_path / "report")
+    assert str(tmp_path / "report") in str(raised.value)
 
 
 def test_a_report_of_runs(runs: list[RunDocument], tmp_path: Path) -> None:

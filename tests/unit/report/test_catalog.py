@@ -1,107 +1,223 @@
-"""Catalogues agree with each other; numbers and spaces are those of the language."""
+"""Catalogs: every language has every id that components declare, with the same placeholders."""
 
 from __future__ import annotations
 
+import ast
 import re
 import string
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
-from greffe.report.catalog import Catalog, catalog_from_toml, french_spaces, load_catalog
-from greffe.report.number_format import (
-    Language,
-    duration,
-    memory,
-    number,
-    percent,
-    points,
-    probability,
-)
+import greffe
+from greffe.config.components import PositionSpec
+from greffe.config.sections import ModelSpec
+from greffe.doctor.finding import PartName, Severity
+from greffe.inference.language_samples import LanguageSample
+from greffe.inference.pictures import pictures
+from greffe.lab.lab_document import MistakeKind
+from greffe.model.parameters import account, default_heads
+from greffe.model.views import Label
+from greffe.report.catalog import Catalog, load_catalog, package_sentences, set_spaces
+from greffe.report.charts import ChartTexts
+from greffe.report.number_format import Language
+from greffe.study.arms import ARMS
+from greffe.study.run_document import RunDocument
+
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+PACKAGES = ("greffe.report", "greffe.lab")
+SOURCE = Path(greffe.__file__).parent
 
 
-def places(sentence: str) -> set[str]:
-    """Names of the {places} of a sentence."""
+def placeholders(sentence: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(sentence) if name is not None}
 
 
-def test_both_languages_have_the_same_sentences() -> None:
-    english, french = load_catalog("en").sentences, load_catalog("fr").sentences
+# --- languages against each other -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_languages_have_the_same_ids_and_placeholders(package: str) -> None:
+    english, french = (
+        {key: placeholders(text) for key, text in package_sentences(package, language).items()}
+        for language in LANGUAGES
+    )
     assert list(english) == list(french)
+    assert english == french
 
 
-def test_both_languages_have_the_same_places() -> None:
-    english, french = load_catalog("en").sentences, load_catalog("fr").sentences
-    assert {key: places(text) for key, text in english.items()} == {
-        key: places(text) for key, text in french.items()
-    }
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_packages_do_not_redefine_each_others_sentences(language: Language) -> None:
+    report, lab = (package_sentences(package, language) for package in PACKAGES)
+    assert not report.keys() & lab.keys()
+    assert load_catalog(language, "greffe.lab").sentences == {**report, **lab}
 
 
-@pytest.mark.parametrize("language", get_args(Language))
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_every_sentence_says_something(language: Language) -> None:
-    assert all(text.strip() or key.startswith("chart.") for key, text in _items(language))
+    sentences = load_catalog(language, "greffe.lab").sentences
+    assert [key for key, text in sentences.items() if not text.strip()] == ["column.aspect"]
 
 
-def test_french_has_no_breakable_space_before_its_signs() -> None:
-    for key, text in _items("fr"):
+def test_french_typography() -> None:
+    for key, text in load_catalog("fr", "greffe.lab").sentences.items():
         assert not re.search(r" [;:!?%»]|« ", text), key
         assert not re.search(r"[^\W\d_)}][;!?%»]", text), key
+        assert "'" not in text, key
 
 
-def test_french_has_no_english_apostrophe() -> None:
-    assert [key for key, text in _items("fr") if "'" in text] == []
+def test_english_percent_signs_follow_their_number() -> None:
+    for key, text in load_catalog("en", "greffe.lab").sentences.items():
+        assert not re.search(r"\s%", text), key
 
 
 def test_french_spaces_touch_only_spaces_that_are_there() -> None:
-    assert french_spaces("Oui ; non : « 5 % » ! http://x") == (
+    assert set_spaces("Oui ; non : « 5 % » ! http://x", "fr") == (
         "Oui\u202f; non\u00a0: «\u00a05\u00a0%\u00a0»\u202f! http://x"
     )
+    assert set_spaces("Yes ; no", "en") == "Yes ; no"
 
 
-def test_nested_tables_become_dotted_keys() -> None:
-    catalog = catalog_from_toml('[a.b]\nc = "{n} %"', "en")
-    assert catalog("a.b.c", n=3) == "3\u00a0%"
+# --- catalogs against components ------------------------------------------------------------------
 
 
-def _items(language: Language) -> list[tuple[str, str]]:
-    return list(load_catalog(language).sentences.items())
+def literals(model: type, field: str) -> tuple[str, ...]:
+    return get_args(model.model_fields[field].annotation)  # type: ignore[attr-defined]
 
 
-# --- numbers --------------------------------------------------------------------------------------
+def declared_rows() -> set[str]:
+    """Ids of the rows of every shape of model with every head."""
+    specs = [ModelSpec(norm=norm, tied=tied) for norm in ("pre", "post") for tied in (True, False)]
+    return {
+        f"part.{part}"
+        for spec in specs
+        for row in account(spec, 100, default_heads(spec)).rows
+        for part in row.block.split("+")
+    }
 
 
-def test_percentages() -> None:
-    assert percent(0.8134, "en") == "81.3\u00a0%"
-    assert percent(0.8134, "fr") == "81,3\u00a0%"
+def declared_notes() -> set[str]:
+    rows = account(ModelSpec(tied=True), 100, default_heads(ModelSpec(tied=True))).rows
+    return {f"formula.{row.note}" for row in rows if row.note}
 
 
-def test_points_have_their_sign_where_asked() -> None:
-    assert points(0.062, "en") == "6.2"
-    assert points(0.008, "fr", signed=True) == "+0,8"
-    assert points(-0.011, "en") == "−1.1"
-    assert points(-0.0001, "en", signed=True) == "0.0"
+def declared_labels() -> list[Label]:
+    """Labels of every drawing, of narrow models and of wide ones."""
+    specs = [
+        ModelSpec(width=width, heads=heads, position=kind())
+        for width, heads in ((48, 4), (512, 1))
+        for kind in PositionSpec.kinds().values()
+    ]
+    drawn = [one for spec in specs for causal in (True, False) for one in pictures(spec, causal)]
+    return [
+        label
+        for one in drawn
+        for label in (one.title, one.meaning, one.row_label, one.column_label)
+    ]
 
 
-def test_thousands() -> None:
-    assert number(1_234_567, "en") == "1,234,567"
-    assert number(1_234_567, "fr") == "1\u202f234\u202f567"
-    assert number(999.6, "fr") == "1\u202f000"
+def declared_ids() -> set[str]:
+    return {
+        *declared_rows(),
+        *declared_notes(),
+        *(f"drawing.{label.id}" for label in declared_labels()),
+        *("part.block", "probe.pretrained", "probe.random"),
+        *(arm.name_id() for arm in ARMS.values()),
+        *(arm.title_id() for arm in ARMS.values()),
+        *(f"severity.{severity}" for severity in get_args(Severity)),
+        *(f"data_part.{part}" for part in get_args(PartName)),
+        *(f"sample.{kind}" for kind in literals(LanguageSample, "kind")),
+        *(f"kind.{kind}" for kind in literals(RunDocument, "kind")),
+        *(f"kind.{status}" for status in literals(RunDocument, "status")),
+        *(f"lab.mistake.{kind}" for kind in get_args(MistakeKind)),
+        *(f"chart.{one.name}" for one in fields(ChartTexts) if one.name != "language"),
+    }
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_declared_id_has_its_sentence(language: Language) -> None:
+    assert declared_ids() - load_catalog(language, "greffe.lab").sentences.keys() == set()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_labels_have_the_numbers_that_their_sentences_need(language: Language) -> None:
+    catalog = load_catalog(language)
+    for label in declared_labels():
+        assert placeholders(catalog.sentences[f"drawing.{label.id}"]) == set(label.numbers)
 
 
 @pytest.mark.parametrize(
-    ("p", "shown"),
-    [(0.0078, "= 0.008"), (0.0004, "< 0.001"), (0.125, "= 0.12"), (1.0, "= 1.00")],
+    "section", ["arms", "arm_titles", "part", "formula", "drawing", "probe", "severity", "kind"]
 )
-def test_p_values(p: float, shown: str) -> None:
-    assert probability(p, "en").replace("\u00a0", " ") == shown
+def test_sections_of_components_have_no_sentence_that_nobody_declares(section: str) -> None:
+    known = {key for key in load_catalog("en").sentences if key.startswith(f"{section}.")}
+    assert known <= declared_ids()
 
 
-def test_times_and_sizes_choose_their_unit() -> None:
-    assert duration(95.4, "fr") == "95,4\u00a0s"
-    assert duration(1200, "en") == "20.0\u00a0min"
-    assert duration(3 * 86_400, "fr") == "3,0\u00a0j"
-    assert memory(812_000_000, "fr") == "812\u00a0Mo"
-    assert memory(2_500_000_000, "en") == "2.50\u00a0GB"
+# --- catalogs against the code that uses them -----------------------------------------------------
+
+
+def strings_of(tree: ast.AST) -> Iterator[str]:
+    """String constants and, for f-strings, patterns with a group per placeholder."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield re.escape(node.value)
+        elif isinstance(node, ast.JoinedStr):
+            yield "".join(
+                re.escape(f"{part.value}") if isinstance(part, ast.Constant) else "(.+?)"
+                for part in node.values
+            )
+
+
+def used_patterns() -> set[str]:
+    found: set[str] = set()
+    for room in ("report", "lab"):
+        for path in (SOURCE / room).rglob("*.py"):
+            found.update(strings_of(ast.parse(path.read_text("utf-8"))))
+        for path in (SOURCE / room).rglob("*.j2"):
+            found.update(map(re.escape, re.findall(r'"([a-z_.]+)"', path.read_text("utf-8"))))
+    return {pattern for pattern in found if re.match(r"[a-z_]+\\\.", pattern)}
+
+
+def all_constants() -> set[str]:
+    trees = (ast.parse(path.read_text("utf-8")) for path in SOURCE.rglob("*.py"))
+    return {
+        node.value
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+# Plural forms come from CLDR; measures are names in files of metrics.
+FROM_ELSEWHERE = re.compile(r"one|other|measure\..*")
+
+
+def is_used(key: str, patterns: set[str], constants: set[str]) -> bool:
+    """Whether code names the id, or builds it from words that occur in code."""
+    if FROM_ELSEWHERE.fullmatch(key):
+        return True
+    for pattern in patterns:
+        match = re.fullmatch(pattern, key)
+        if match and all(
+            part in constants or FROM_ELSEWHERE.fullmatch(part) for part in match.groups()
+        ):
+            return True
+    return False
+
+
+def test_no_sentence_is_unused() -> None:
+    patterns, constants = used_patterns(), all_constants()
+    keys = set(load_catalog("en", "greffe.lab").sentences) - declared_ids()
+    assert sorted(key for key in keys if not is_used(key, patterns, constants)) == []
+    assert not is_used("verdict.nobody_says_this", patterns, constants)
+    assert not is_used("column.nobody_heads_this", patterns, constants)
+
+
+# --- numbers in sentences -------------------------------------------------------------------------
 
 
 def test_nouns_follow_their_number(english: Catalog, french: Catalog) -> None:
@@ -124,28 +240,19 @@ def test_rough_numbers_have_two_digits(english: Catalog) -> None:
     assert [english.rough(n) for n in (812.4, 1449, 50, 7.2)] == ["810", "1,400", "50", "7"]
 
 
-def test_lists(english: Catalog, french: Catalog) -> None:
-    assert english.enumeration(["a", "b", "c"]) == "a, b and c"
-    assert french.enumeration(["a", "b"]) == "a et b"
-    assert english.enumeration(["a"]) == "a"
-
-
-def test_parts_of_models_are_translated_with_their_figures(french: Catalog) -> None:
-    assert french.model_part("block 3") == "bloc 3"
-    assert french.model_part("ALiBi positions: head 0, slope 0.25") == (
-        "Positions ALiBi\u00a0: tête 0, pente 0,25"
+def test_parts_and_labels_have_their_numbers(french: Catalog) -> None:
+    assert french.part("block_3") == "bloc 3"
+    assert french.part("base+next_token_head") == (
+        f"{french('part.base')} + {french('part.next_token_head')}"
     )
-    assert french.model_part("something new 7") == "something new 7"
-    assert french.model_part("block 3 of 4") == "block 3 of 4"
+    label = Label("alibi_head", "", {"head": 0, "slope": 0.25})
+    assert french.label(label).endswith("tête 0, pente 0,25")
 
 
 def test_formulas(english: Catalog, french: Catalog) -> None:
     assert french.formula("50,001 × 200") == "50\u202f001 × 200"
-    assert french.formula("none") == "aucun"
-    assert french.formula("50,001 (the matrix is the embedding)") == (
-        "50\u202f001 (la matrice est le plongement)"
-    )
     assert english.formula("3 × (200 × 200 + 200)") == "3 × (200 × 200 + 200)"
+    assert english.formula("50,001", "tied") == f"50,001 ({english('formula.tied')})"
 
 
 @pytest.fixture

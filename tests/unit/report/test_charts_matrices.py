@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from greffe.inference.pictures import Matrix
-from greffe.report.charts import confusion_chart, heat_chart
+from greffe.report.charts import Heat, confusion_chart, heat_chart
 from greffe.report.charts.png import encode_png
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -28,9 +27,8 @@ def marks(drawn: str) -> list[ElementTree.Element]:
     return [g for g in svg_of(drawn).iter(f"{SVG}g") if "mark" in g.get("class", "").split()]
 
 
-def matrix(values: list[list[float]], *, is_choice: bool = False, limit: float = 1.0) -> Matrix:
-    return Matrix(
-        title="t",
+def matrix(values: list[list[float]], *, is_choice: bool = False, limit: float = 1.0) -> Heat:
+    return Heat(
         meaning="added <here>",
         row_label="position",
         column_label="column",
@@ -52,7 +50,7 @@ def test_cells_have_counts_and_shares_of_their_row() -> None:
     assert [each.attrib["data-value"] for each in found] == ["30", "10", "5.5", "4.5"]
     title = found[1].find(f"{SVG}title")
     assert title is not None
-    assert title.text == "bad → good: 10\n25.0\N{NO-BREAK SPACE}% of the row"
+    assert title.text == "bad → good: 10\n25.0% of the row"
     rects = [each.find(f"{SVG}rect") for each in found]
     assert [rect.attrib["class"] for rect in rects if rect is not None] == [
         "cell right",

@@ -9,38 +9,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from greffe.report.charts import ENGLISH, ChartTexts, chart_block, distinct_kinds, marked_text
-from greffe.report.charts.numbers import decimals_of, figure, percentage, plain, points
-from greffe.report.charts.scales import Scale, apart, even_ticks, share_ticks, spread
+from greffe.report.charts import chart_block, distinct_kinds, marked_text
+from greffe.report.charts.scales import Scale, Ticks, apart, even_ticks, share_ticks, spread
 from greffe.report.charts.styles import ARM_SLOTS, SLOTS, SPARE, styles_of
 from greffe.report.charts.svg import fitted, text_width
 from greffe.study.document import Marked
 
-FRENCH = ChartTexts(decimal=",", thousands="\u202f", percent="\u202f%", points="\u00a0points")
 finite = st.floats(-1e9, 1e9, allow_subnormal=False)
-
-
-# --- numbers ------------------------------------------------------------------------------------
-
-
-def test_numbers_follow_the_language() -> None:
-    assert figure(-1234567.891, ENGLISH, 2) == "−1,234,567.89"
-    assert figure(1234.5, FRENCH, 1) == "1\u202f234,5"
-    assert percentage(0.8125, FRENCH) == "81,2\u202f%"
-    assert points(0.062, FRENCH) == "+6,2\u00a0points"
-    assert points(-0.0001, ENGLISH) == "0.0\N{NO-BREAK SPACE}points"
-
-
-@pytest.mark.parametrize(
-    ("value", "said"), [(0, "0"), (1600, "1,600"), (3.14159, "3.14"), (0.0123456, "0.0123")]
-)
-def test_plain_numbers_have_about_three_digits(value: float, said: str) -> None:
-    assert plain(value, ENGLISH) == said
-
-
-@pytest.mark.parametrize(("step", "decimals"), [(5, 0), (0.5, 1), (0.25, 2), (2.5, 1), (0.01, 2)])
-def test_decimals_of_a_step(step: float, decimals: int) -> None:
-    assert decimals_of(step) == decimals
 
 
 # --- scales -------------------------------------------------------------------------------------
@@ -61,6 +36,12 @@ def test_ticks_of_shares_are_shares(values: list[float]) -> None:
     ticks = share_ticks(values, 6).values
     assert 0 <= ticks[0] <= min(values) and max(values) <= ticks[-1] + 1e-9 <= 1 + 1e-8
     assert ticks[-1] - ticks[0] >= 0.05
+
+
+@pytest.mark.parametrize(("step", "decimals"), [(5, 0), (0.5, 1), (0.25, 2), (2.5, 1), (0.01, 2)])
+def test_decimals_tell_ticks_apart(step: float, decimals: int) -> None:
+    assert Ticks((0.0, step), step).decimals() == decimals
+    assert Ticks((0.0, step / 100), step / 100).decimals(100) == decimals
 
 
 def test_an_interval_beyond_all_is_not_cut() -> None:
@@ -104,6 +85,10 @@ def test_an_arm_keeps_its_style_whatever_stands_beside_it() -> None:
 
 def test_every_kind_of_arm_has_a_style_of_its_own() -> None:
     assert len(set(ARM_SLOTS.values())) == len(ARM_SLOTS) and len(SPARE) >= 2
+
+
+def test_a_run_keeps_its_style_whichever_others_are_drawn() -> None:
+    assert styles_of(["run-0", "run-1", "run-2"])[1:] == styles_of(["run-1", "run-2"])
 
 
 @given(st.lists(st.sampled_from(["pretrained", "scratch", "frozen", "train", "valid", "x"])))

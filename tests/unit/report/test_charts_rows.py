@@ -57,7 +57,7 @@ def test_means_intervals_and_seeds_are_there() -> None:
     ]
     seeds = [each.attrib["data-value"] for each in found if "data-value" in each.attrib]
     assert seeds == ["0.8", "0.82"]
-    assert f"pretrained\n81.0{NBSP}% (79.0{NBSP}% to 83.0{NBSP}%)" in [tip(m) for m in found]
+    assert "pretrained\n81.0% (79.0% to 83.0%)" in [tip(m) for m in found]
 
 
 def test_differences_have_signs_points_and_a_zero_line() -> None:

@@ -14,7 +14,7 @@ import pytest
 from greffe.report.blocks import Code, Section, block_html, chart_texts, section_markdown
 from greffe.report.catalog import load_catalog
 from greffe.report.charts import ENGLISH as CHART_ENGLISH
-from greffe.report.findings import spoken_findings
+from greffe.report.findings import described_findings
 from greffe.report.number_format import Language
 from greffe.report.page import page_html, page_markdown
 from greffe.report.run_page import named_apart, runs_page
@@ -128,7 +128,7 @@ def test_texts_are_shown_as_they_are(page: Page, html: str) -> None:
     assert "<b>roman" not in html
 
 
-def test_an_advised_arm_is_named_with_its_teachers(
+def test_an_arm_is_named_with_its_feature_runs(
     stacked_runs_study: StudyDocument, language: Language
 ) -> None:
     catalog = load_catalog(language)
@@ -136,10 +136,10 @@ def test_an_advised_arm_is_named_with_its_teachers(
     name = catalog("arms.stacked+runs")
     assert f"{name} − TF-IDF" in shown
     assert catalog("arm_titles.stacked+runs") in shown
-    assert "runs/teacher" in shown and catalog("column.teachers") in shown
+    assert "runs/features" in shown and catalog("column.feature_runs") in shown
 
 
-def test_a_blended_arm_is_named(ensemble_study: StudyDocument, language: Language) -> None:
+def test_an_ensemble_is_named(ensemble_study: StudyDocument, language: Language) -> None:
     catalog = load_catalog(language)
     shown = "".join(Page(page_html(study_page(ensemble_study, catalog), catalog)).text)
     name = catalog("arms.ensemble")
@@ -176,7 +176,7 @@ def test_the_page_is_small(html: str) -> None:
 def test_no_english_words_are_left_in_french(study: StudyDocument) -> None:
     catalog = load_catalog("fr")
     shown = " ".join(Page(page_html(study_page(study, catalog), catalog)).text)
-    for english in ("accuracy", " seeds", " texts", "interval ", "scratch", " token", "answer"):
+    for english in ("accuracy", " seeds", " texts", "interval ", "scratch", " the ", "label"):
         assert english not in shown
 
 
@@ -187,15 +187,15 @@ def test_sections_without_data_are_left_out(bare_study: StudyDocument, language:
     assert len(found.all("a")) == 5
 
 
-def test_chart_words_are_those_of_the_charts() -> None:
+def test_chart_texts_are_those_of_the_charts() -> None:
     assert chart_texts(load_catalog("en")) == CHART_ENGLISH
-    assert chart_texts(load_catalog("fr")).percent == "\u00a0%"
+    assert chart_texts(load_catalog("fr")).percent(0.8) == "80,0\u00a0%"
 
 
 def test_findings_come_in_order_and_in_french_spaces(study: StudyDocument) -> None:
-    serious, note = spoken_findings(study.findings, load_catalog("fr"))
+    serious, note = described_findings(study.findings, load_catalog("fr"))
     assert (serious.finding.kind, note.finding.kind) == ("leak", "imbalance")
-    assert serious.severity == "Grave"
+    assert serious.severity == load_catalog("fr")("severity.serious")
     for text in (serious.what, serious.advice, note.what):
         assert not re.search(r" [;:!?%»]|« ", text)
 

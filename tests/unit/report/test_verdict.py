@@ -1,29 +1,78 @@
-"""The verdict: every branch in both languages, and never more than the study shows."""
+"""The verdict: which claim each study leads to, with which numbers, and never more than that.
+
+Sentences of the verdict are replaced by their ids and values, so that editing a text breaks
+nothing here; the real sentences are checked for being complete in every language.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import string
+from dataclasses import dataclass
+from typing import Any, get_args
 
 import pytest
 
 from greffe.evaluation.intervals import Estimate
+from greffe.report.catalog import Catalog, load_catalog
 from greffe.report.number_format import Language
-from greffe.report.verdict import Verdict, verdict
+from greffe.report.verdict import verdict
 from greffe.study.document import Comparison, LabelCurves, Saving, StudyDocument
 
+CLAIMS = ("verdict.", "saving.")
+PARTS = ("verdict.between", "verdict.one_arm_with_repeated", "saving.beyond", "saving.at_most")
 
-def said(document: StudyDocument, language: Language = "en") -> Verdict:
-    """The verdict with ordinary spaces, to be compared with typed text."""
-    found = verdict(document, language)
 
-    def plain(text: str) -> str:
-        return text.replace("\u00a0", " ").replace("\u202f", " ")
+@dataclass(frozen=True)
+class Claim:
+    """The id of a sentence and the values that it was filled with."""
 
-    return Verdict(plain(found.headline), [plain(sentence) for sentence in found.sentences])
+    id: str
+    values: dict[str, str]
+
+    def __getitem__(self, name: str) -> str:
+        return self.values[name]
+
+
+def echo_catalog(language: Language) -> Catalog:
+    """The catalog, its claims replaced by their ids and placeholders."""
+
+    def echo(key: str, sentence: str) -> str:
+        if not key.startswith(CLAIMS) or key in PARTS:
+            return sentence
+        names = [name for _, name, _, _ in string.Formatter().parse(sentence) if name]
+        return "\t".join([key, *(f"{name}={{{name}}}" for name in names)])
+
+    sentences = load_catalog(language).sentences
+    return Catalog(language, {key: echo(key, text) for key, text in sentences.items()})
+
+
+def claims(document: StudyDocument, language: Language = "en") -> list[Claim]:
+    """The claims of a verdict, the headline first, with ordinary spaces."""
+    found = verdict(document, echo_catalog(language))
+    sentences = verdict(document, load_catalog(language))
+    texts = [sentences.headline, *sentences.sentences]
+    assert all(text.strip() and "{" not in text.replace("{best}", "") for text in texts)
+    claims = []
+    for text in [found.headline, *found.sentences]:
+        key, *values = text.replace("\u00a0", " ").replace("\u202f", " ").split("\t")
+        claims.append(Claim(key, dict(value.split("=", 1) for value in values)))
+    return claims
+
+
+def ids(document: StudyDocument) -> list[str]:
+    """The ids of a verdict's claims, the same in every language."""
+    by_language = [[one.id for one in claims(document, each)] for each in get_args(Language)]
+    assert by_language[0] == by_language[1]
+    return by_language[0]
+
+
+def claim(document: StudyDocument, key: str, language: Language = "en") -> Claim:
+    (found,) = (one for one in claims(document, language) if one.id == key)
+    return found
 
 
 def answered(study: StudyDocument, mean: float, half: float, **changes: Any) -> StudyDocument:
-    """The study with another answer to its question, and no baseline in the way."""
+    """The study with another answer to its question."""
     values = changes.pop("values", [mean] * 8)
     difference = Estimate(
         mean=mean, deviation=0.01, low=mean - half, high=mean + half, values=values
@@ -54,59 +103,60 @@ def with_labels(study: StudyDocument, *savings: Saving) -> StudyDocument:
 # --- the question ---------------------------------------------------------------------------------
 
 
-def test_a_gain_that_is_shown(study: StudyDocument) -> None:
-    assert said(study).headline == (
-        "Pretraining was worth 6.2 points of accuracy (95 % interval 4.1 to 8.3; 8 seeds, "
-        "p = 0.008): 81.3 % instead of 75.1 % from scratch."
+def test_a_significant_gain(study: StudyDocument) -> None:
+    first = claims(study)[0]
+    assert first == Claim(
+        "verdict.gain",
+        {
+            "gain": "6.2 points",
+            "interval": "4.1 to 8.3",
+            "seeds": "8 seeds",
+            "p": "= 0.008",
+            "first": "81.3%",
+            "second": "75.1%",
+        },
     )
-    assert said(study, "fr").headline == (
-        "Le préentraînement a rapporté 6,2 points d’exactitude (intervalle à 95 % : de 4,1 à 8,3 ; "
-        "8 graines, p = 0,008) : 81,3 % au lieu de 75,1 % à partir de zéro."
-    )
+    french = claims(study, "fr")[0]
+    assert (french["gain"], french["p"], french["first"]) == ("6,2 points", "= 0,008", "81,3 %")
 
 
-def test_a_loss_that_is_shown(study: StudyDocument) -> None:
+def test_a_significant_loss_is_told_as_a_positive_number(study: StudyDocument) -> None:
     lost = with_accuracy(answered(study, -0.03, 0.01), pretrained=0.801, scratch=0.831)
-    assert said(lost).headline == (
-        "Pretraining cost 3.0 points of accuracy (95 % interval 2.0 to 4.0; 8 seeds, p = 0.008): "
-        "80.1 % instead of 83.1 % from scratch."
-    )
-    assert "a coûté 3,0 points" in said(lost, "fr").headline
+    first = next(one for one in claims(lost) if one.id == "verdict.loss")
+    assert (first["loss"], first["interval"]) == ("3.0 points", "2.0 to 4.0")
+    assert (first["first"], first["second"]) == ("80.1%", "83.1%")
 
 
-def test_no_difference_shown(study: StudyDocument) -> None:
+def test_a_difference_that_is_not_significant(study: StudyDocument) -> None:
     even = answered(study, 0.008, 0.019, is_significant=False, p_adjusted=0.4)
-    assert said(even).headline == (
-        "No difference was shown: +0.8 points (−1.1 to +2.7), 81.3 % with pretraining and 75.1 % "
-        "from scratch. This study would have shown 2.5 points or more, four times out of five."
-    )
-    assert said(even, "fr").headline.startswith(
-        "Aucune différence n’est montrée : +0,8 point (de −1,1 à +2,7)"
-    )
+    first = claims(even)[0]
+    assert first.id == "verdict.not_significant"
+    assert first["difference"] == "+0.8 points"
+    assert first["interval"] == "−1.1 to +2.7"
+    assert first["smallest"] == "2.5 points"
+    assert claims(even, "fr")[0]["difference"] == "+0,8 point"
 
 
 def test_an_interval_beside_zero_is_not_enough(study: StudyDocument) -> None:
     doubtful = answered(study, 0.03, 0.02, is_significant=False, p_adjusted=0.08)
-    headline = said(doubtful).headline
-    assert headline.startswith("No difference was shown: +3.0 points (1.0 to 5.0)")
-    assert "the test over 8 seeds does not agree (p = 0.080)" in headline
-    assert "ne le confirme pas (p = 0,080)" in said(doubtful, "fr").headline
+    first = claims(doubtful)[0]
+    assert first.id == "verdict.interval_alone"
+    assert (first["interval"], first["seeds"], first["p"]) == ("1.0 to 5.0", "8 seeds", "= 0.080")
 
 
 def test_too_few_seeds_for_any_test(study: StudyDocument) -> None:
     few = answered(study, 0.06, 0.02, is_significant=False, smallest_p=0.125, values=[0.06] * 4)
-    assert said(few).headline.startswith("With 4 seeds no test can reach 5 % (at best p = 0.12):")
-    assert "four times out of five" not in said(few).headline
-    assert said(few, "fr").headline.startswith("Avec 4 graines, aucun test ne peut atteindre 5 %")
+    first = claims(few)[0]
+    assert first.id == "verdict.too_few_seeds"
+    assert (first["seeds"], first["smallest"]) == ("4 seeds", "= 0.12")
 
 
 def test_one_seed_is_judged_by_its_texts_and_says_so(study: StudyDocument) -> None:
     one = answered(study, 0.06, 0.02, smallest_p=1.0, values=[0.06])
-    assert said(one).headline.startswith("Pretraining was worth 6.0 points")
-    assert "(95 % interval 4.0 to 8.0; 1 seed," in said(one).headline
-    assert any("one seed only" in sentence for sentence in said(one).sentences)
-    assert any("qu’une graine" in sentence for sentence in said(one, "fr").sentences)
-    assert not any("one seed only" in sentence for sentence in said(study).sentences)
+    assert claims(one)[0].id == "verdict.gain"
+    assert claims(one)[0]["seeds"] == "1 seed"
+    assert "verdict.one_seed" in ids(one)
+    assert "verdict.one_seed" not in ids(study)
 
 
 # --- baselines and advice -------------------------------------------------------------------------
@@ -120,77 +170,86 @@ def _against_tfidf(
     return study.comparisons[1].model_copy(update=changed)
 
 
-@pytest.mark.parametrize("is_significant", [True, False])
-def test_a_better_baseline_comes_first(study: StudyDocument, is_significant: bool) -> None:
-    against = _against_tfidf(study, -0.037, 0.016 if is_significant else 0.05, is_significant)
+@pytest.mark.parametrize(
+    ("is_significant", "half", "interval"),
+    [(True, 0.016, "2.1 to 5.3"), (False, 0.05, "−1.3 to +8.7")],
+)
+def test_a_better_baseline_comes_first(
+    study: StudyDocument, is_significant: bool, half: float, interval: str
+) -> None:
+    against = _against_tfidf(study, -0.037, half, is_significant)
     better = with_accuracy(study, tfidf=0.85).model_copy(
         update={"comparisons": [study.comparisons[0], against]}
     )
-    english, french = said(better), said(better, "fr")
-    if is_significant:
-        assert english.headline == (
-            "TF-IDF with logistic regression does better: 85.0 % against 81.3 % with pretraining "
-            "(3.7 points more, 95 % interval 2.1 to 5.3)."
-        )
-        assert french.headline.startswith("TF-IDF avec régression logistique fait mieux : 85,0 %")
-    else:
-        assert "is ahead: 85.0 % against 81.3 %" in english.headline
-        assert "though this is not shown (3.7 points, 95 % interval −1.3 to +8.7)" in (
-            english.headline
-        )
-        assert "mais ce n’est pas montré" in french.headline
-    assert english.sentences[0].startswith("Pretraining was worth 6.2 points")
+    outcome = "significant" if is_significant else "not_significant"
+    assert ids(better)[:2] == [f"verdict.ahead_{outcome}", "verdict.gain"]
+    first = claims(better)[0]
+    assert first["name"] == load_catalog("en")("arm_titles.tfidf")
+    assert (first["baseline"], first["pretrained"]) == ("85.0%", "81.3%")
+    assert (first["difference"], first["interval"]) == ("3.7 points", interval)
 
 
 def test_an_untested_baseline_that_is_ahead(study: StudyDocument) -> None:
     better = with_accuracy(study, tfidf=0.85).model_copy(
         update={"comparisons": study.comparisons[:1]}
     )
-    assert "not tested against each other" in said(better).headline
-    assert "n’ont pas été comparés" in said(better, "fr").headline
+    assert ids(better)[0] == "verdict.ahead_untested"
 
 
-def test_the_majority_class_ahead_is_said_first(study: StudyDocument) -> None:
-    useless = with_accuracy(study, majority=0.9)
-    assert said(useless).headline.startswith("Always answering the most frequent class is ahead")
+def test_the_majority_class_ahead_comes_first(study: StudyDocument) -> None:
+    useless = claims(with_accuracy(study, majority=0.9))[0]
+    assert useless.id == "verdict.ahead_untested"
+    assert useless["name"] == load_catalog("en")("arm_titles.majority")
 
 
 def test_a_baseline_behind(study: StudyDocument) -> None:
-    assert said(study).sentences[0] == (
-        "That it beats a plain baseline is not shown. TF-IDF with logistic regression: 79.6 % "
-        "against 81.3 % (difference 1.7 points, 95 % interval −0.5 to +3.9)."
-    )
+    second = claims(study)[1]
+    assert second.id == "verdict.behind_not_significant"
+    assert (second["difference"], second["interval"]) == ("1.7 points", "−0.5 to +3.9")
     comparisons = [study.comparisons[0], _against_tfidf(study, 0.017, 0.01, True)]
-    beaten = study.model_copy(update={"comparisons": comparisons})
-    assert said(beaten).sentences[0].startswith("With pretraining the model also beats")
-    assert "(1.7 points less, 95 % interval 0.7 to 2.7)" in said(beaten).sentences[0]
-    assert "de moins" in said(beaten, "fr").sentences[0]
+    second = claims(study.model_copy(update={"comparisons": comparisons}))[1]
+    assert second.id == "verdict.behind_significant"
+    assert (second["difference"], second["interval"]) == ("1.7 points", "0.7 to 2.7")
     untested = study.model_copy(update={"comparisons": study.comparisons[:1]})
-    assert "not tested against each other" in said(untested).sentences[0]
+    assert ids(untested)[1] == "verdict.behind_untested"
 
 
-def test_what_to_use(study: StudyDocument) -> None:
-    advice = "Highest here, so what to use. Stacked (TF-IDF"
-    assert any(sentence.startswith(advice) for sentence in said(study).sentences)
-    assert any("donc à employer. L’empilement" in text for text in said(study, "fr").sentences)
-    assert not any("lead over" in sentence for sentence in said(study).sentences)
-    pretrained = with_accuracy(study, pretrained=0.9)
-    assert not any("Highest here" in sentence for sentence in said(pretrained).sentences)
+def test_the_best_model_is_named_unless_it_is_the_pretrained_one(study: StudyDocument) -> None:
+    best = claim(study, "verdict.best")
+    assert best["name"] == load_catalog("en")("arm_titles.stacked")
+    assert best["accuracy"] == "84.2%"
+    assert "verdict.lead_not_significant" not in ids(study)
+    assert "verdict.best" not in ids(with_accuracy(study, pretrained=0.9))
 
 
-def test_a_lead_that_is_not_shown_is_called_so(study: StudyDocument) -> None:
+def test_a_lead_that_is_not_significant_is_called_so(study: StudyDocument) -> None:
     last = study.comparisons[-1].model_copy(update={"is_significant": False})
     doubtful = study.model_copy(update={"comparisons": [*study.comparisons[:-1], last]})
-    expected = (
-        "Its lead over the next one is not shown, though. "
-        "The next one: Fine-tuning the pretrained base."
-    )
-    assert expected in said(doubtful).sentences
+    lead = claim(doubtful, "verdict.lead_not_significant")
+    assert lead["second"] == load_catalog("en")("arm_titles.pretrained")
 
 
 def test_without_comparisons_the_best_arm_is_named(study: StudyDocument) -> None:
-    alone = study.model_copy(update={"comparisons": []})
-    assert said(alone).headline.startswith("Highest here")
+    assert ids(study.model_copy(update={"comparisons": []}))[0] == "verdict.best"
+
+
+def test_an_arm_with_a_name_of_its_own_keeps_it(study: StudyDocument) -> None:
+    arms = [
+        arm.model_copy(update={"name": "my {best} <arm>"}) if arm.name == "stacked" else arm
+        for arm in study.arms
+    ]
+    named = study.model_copy(update={"arms": arms, "comparisons": study.comparisons[:2]})
+    assert claim(named, "verdict.best")["name"] == "my {best} <arm>"
+
+
+@pytest.mark.parametrize("kind", ["stacked+runs", "ensemble"])
+def test_a_further_arm_that_is_best(
+    kind: str, stacked_runs_study: StudyDocument, ensemble_study: StudyDocument
+) -> None:
+    document = {"stacked+runs": stacked_runs_study, "ensemble": ensemble_study}[kind]
+    best = claim(document, "verdict.best", "fr")
+    assert best["name"] == load_catalog("fr")(f"arm_titles.{kind}")
+    assert "verdict.lead_not_significant" not in ids(document)
 
 
 # --- labels ---------------------------------------------------------------------------------------
@@ -201,96 +260,59 @@ def _saving(**changes: Any) -> Saving:
     return Saving(**{**usual, "equivalent": 812.4, "low": 500.0, "high": 1400.0, **changes})
 
 
-def test_savings_and_what_more_would_bring(study: StudyDocument) -> None:
-    english, french = said(study).sentences, said(study, "fr").sentences
-    assert "With pretraining, 200 labels do what 810 (500 to 1,400) do from scratch." in english
-    assert (
-        "Avec préentraînement, 200 étiquettes font autant que 810 (de 500 à 1 400) "
-        "à partir de zéro." in french
-    )
-    assert (
-        "By the curve so far, 200 more labels would bring the pretrained model about "
-        "1.1 points (0.2 to 2.3)." in english
-    )
-    assert any("environ 1,1 point (de 0,2 à 2,3)" in sentence for sentence in french)
+def test_savings_and_what_more_labels_would_bring(study: StudyDocument) -> None:
+    saving = claim(study, "saving.significant")
+    assert (saving["labels"], saving["equivalent"]) == ("200 labels", "810")
+    assert saving["interval"] == "500 to 1,400"
+    assert claim(study, "saving.significant", "fr")["interval"] == "de 500 à 1 400"
+    more = claim(study, "verdict.more")
+    assert more.values == {"more": "200", "gain": "1.1 points", "interval": "0.2 to 2.3"}
 
 
 @pytest.mark.parametrize(
-    ("saving", "expected"),
+    ("saving", "key", "values"),
     [
-        (_saving(high=None), "do what 810 (500 to more than 1,600) do from scratch."),
-        (_saving(low=150.0), "(150 to 1,400) do from scratch: a saving is not shown."),
-        (
-            _saving(equivalent=None, low=None, high=None),
-            "200 labels do more than 1,600 do from scratch, the most that were measured.",
-        ),
-        (
-            _saving(equivalent=None, low=900.0, high=None),
-            "within the 95 % interval they may be worth only 900.",
-        ),
+        (_saving(high=None), "significant", {"interval": "500 to more than 1,600"}),
+        (_saving(is_floor=True), "significant", {"equivalent": "at most 810"}),
+        (_saving(low=150.0), "not_significant", {"interval": "150 to 1,400"}),
+        (_saving(equivalent=None, low=None, high=None), "beyond_measured", {"most": "1,600"}),
+        (_saving(equivalent=None, low=900.0, high=None), "at_least", {"low": "900"}),
     ],
 )
-def test_every_kind_of_saving(study: StudyDocument, saving: Saving, expected: str) -> None:
+def test_every_kind_of_saving(
+    study: StudyDocument, saving: Saving, key: str, values: dict[str, str]
+) -> None:
     changed = with_labels(study, saving)
-    assert sum(expected in sentence for sentence in said(changed).sentences) == 1
-    said(changed, "fr")
+    assert sum(one.startswith("saving.") for one in ids(changed)) == 1
+    found = claim(changed, f"saving.{key}")
+    assert {name: found[name] for name in values} == values
 
 
-def test_the_saving_that_is_told_is_not_the_most_flattering(study: StudyDocument) -> None:
+def test_the_saving_that_is_told_is_not_the_largest(study: StudyDocument) -> None:
     small, large = _saving(labels=50, equivalent=1000.0), _saving(labels=400, equivalent=900.0)
-    changed = with_labels(study, small, large)
-    assert any("400 labels do what 900" in sentence for sentence in said(changed).sentences)
-    assert not any("50 labels do" in sentence for sentence in said(changed).sentences)
+    found = claim(with_labels(study, small, large), "saving.significant")
+    assert (found["labels"], found["equivalent"]) == ("400 labels", "900")
 
 
 def test_savings_against_other_arms_are_left_to_the_table(study: StudyDocument) -> None:
     changed = with_labels(study, _saving(against="tfidf"))
-    assert not any("from scratch." in sentence for sentence in said(changed).sentences)
+    assert not any(one.startswith("saving.") for one in ids(changed))
 
 
 # --- the data -------------------------------------------------------------------------------------
 
 
 def test_repeated_texts_are_told_with_and_without(study: StudyDocument) -> None:
-    assert (
-        "Found again in training or validation, word for word or nearly: 54 of the 2,000 test "
-        "texts. All figures leave them out." in said(study).sentences
-    )
-    assert (
-        "With the repeated texts it would have been: pretrained 81.9 % (without them 81.3 %); "
-        "from scratch 75.7 % (without them 75.1 %)." in said(study).sentences
-    )
-    assert any("(sans eux 81,3 %) ; à partir" in text for text in said(study, "fr").sentences)
+    assert claim(study, "verdict.repeated").values == {"repeated": "54", "total": "2,000"}
+    both = claim(study, "verdict.with_repeated")["arms"]
+    positions = [both.index(figure) for figure in ("81.9%", "81.3%", "75.7%", "75.1%")]
+    assert positions == sorted(positions)
 
 
-def test_serious_findings_are_pointed_at(study: StudyDocument) -> None:
-    assert said(study).sentences[-1].startswith("The data check has 1 serious finding")
-    assert said(study, "fr").sentences[-1].startswith("L’examen des données a relevé 1 constat")
+def test_serious_findings_come_last(study: StudyDocument) -> None:
+    last = claims(study)[-1]
+    assert (last.id, last["found"]) == ("verdict.serious", "1 serious finding")
 
 
 def test_a_clean_study_says_nothing_of_data_and_labels(bare_study: StudyDocument) -> None:
-    assert said(bare_study).sentences == []
-
-
-def test_an_arm_with_a_name_of_its_own_keeps_it(study: StudyDocument) -> None:
-    arms = [
-        arm.model_copy(update={"name": "my {best} <arm>"}) if arm.name == "stacked" else arm
-        for arm in study.arms
-    ]
-    comparisons = study.comparisons[:2]
-    named = study.model_copy(update={"arms": arms, "comparisons": comparisons})
-    assert any("what to use. my {best} <arm>: 84.2 %" in text for text in said(named).sentences)
-
-
-def test_an_advised_arm_that_is_best_is_what_to_use(stacked_runs_study: StudyDocument) -> None:
-    english, french = said(stacked_runs_study), said(stacked_runs_study, "fr")
-    assert any("what to use. Advised (TF-IDF," in text for text in english.sentences)
-    assert any("à employer. Le modèle conseillé (TF-IDF," in text for text in french.sentences)
-    assert not any("lead" in text for text in english.sentences)
-
-
-def test_a_blended_arm_that_is_best_is_what_to_use(ensemble_study: StudyDocument) -> None:
-    english, french = said(ensemble_study), said(ensemble_study, "fr")
-    assert any("what to use. Blended (the pretrained" in text for text in english.sentences)
-    assert any("à employer. Le mélange (modèle" in text for text in french.sentences)
-    assert not any("lead" in text for text in english.sentences)
+    assert ids(bare_study) == ["verdict.gain"]

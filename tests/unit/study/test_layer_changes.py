@@ -37,20 +37,20 @@ def test_one_norm_over_all_tensors_of_a_part() -> None:
     }
     assert [(move.part, move.tensors) for move in layer_moves(before, after)] == [
         ("embedding", 1),
-        ("block 1", 2),
+        ("block_1", 2),
     ]
-    assert moved(before, after) == pytest.approx({"embedding": 2 / 5, "block 1": 5 / 5})
+    assert moved(before, after) == pytest.approx({"embedding": 2 / 5, "block_1": 5 / 5})
 
 
 def test_parts_come_from_the_embedding_up_whatever_the_order_of_the_tensors() -> None:
     state = weights(layers=11, position=Learned())
     shuffled = dict(sorted(state.items(), key=lambda item: item[0][::-1]))
     parts = {move.part: move for move in layer_moves(shuffled, state)}
-    blocks = [f"block {number}" for number in range(1, 12)]
-    assert list(parts) == ["embedding", "positions", *blocks, "final norm"]
+    blocks = [f"block_{number}" for number in range(1, 12)]
+    assert list(parts) == ["embedding", "positions", *blocks, "final_norm"]
     assert {move.moved for move in parts.values()} == {0.0}
     assert [
-        parts[name].tensors for name in ("embedding", "positions", "block 11", "final norm")
+        parts[name].tensors for name in ("embedding", "positions", "block_11", "final_norm")
     ] == [
         1,
         1,
@@ -74,15 +74,15 @@ def test_only_the_part_that_moved_has_moved() -> None:
     for name in after:
         if name.startswith("base.blocks.1."):
             after[name] = after[name] * 1.25
-    expected = {"embedding": 0.0, "block 1": 0.0, "block 2": 0.25, "final norm": 0.0}
+    expected = {"embedding": 0.0, "block_1": 0.0, "block_2": 0.25, "final_norm": 0.0}
     assert moved(before, after) == pytest.approx(expected)
 
 
 def test_post_norm_has_no_final_norm() -> None:
     assert list(moved(weights(norm="post"), weights(1, norm="post"))) == [
         "embedding",
-        "block 1",
-        "block 2",
+        "block_1",
+        "block_2",
     ]
 
 

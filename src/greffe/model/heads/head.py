@@ -53,5 +53,5 @@ class VocabularyHead(Head):
 def matrix_parameters(width: int, vocab: int, *, tied: bool) -> Formula:
     """Return the number of parameters of a vocabulary head's matrix and bias."""
     if tied:
-        return f"{vocab:,} (the matrix is the embedding)", vocab
+        return f"{vocab:,}", vocab
     return f"{vocab:,} × {width} + {vocab:,}", vocab * width + vocab

@@ -10,7 +10,7 @@ from torch import Tensor
 from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
 from greffe.model.positions.scheme import PositionScheme
-from greffe.model.views import Panel, View
+from greffe.model.views import KEY, QUERY, Label, Panel, View
 
 
 class Alibi(PositionSpec):
@@ -45,8 +45,15 @@ class AlibiPositions(PositionScheme):
     def view(self, model: ModelSpec, positions: Tensor) -> View:
         bias = self.bias(positions, positions)[0]
         panels = tuple(
-            Panel(f"head {head}, slope {slope:.3g}", bias[head], "token that reads", "token read")
+            Panel(_head_label(head, slope), bias[head], QUERY, KEY)
             for head, slope in enumerate(self.slopes())
         )
-        title, meaning = "ALiBi positions", "added to the score"
+        title = Label("alibi_positions", "ALiBi positions")
+        meaning = Label("added_to_score", "added to the attention score")
         return View(title, meaning, panels, low=float(bias.min()), high=0.0)
+
+
+def _head_label(head: int, slope: float) -> Label:
+    rounded = f"{slope:.3g}"
+    text = f"head {head}, slope {rounded}"
+    return Label("alibi_head", text, {"head": head, "slope": float(rounded)})

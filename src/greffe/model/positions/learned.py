@@ -12,7 +12,7 @@ from greffe.config.components import Formula, PositionSpec
 from greffe.config.sections import ModelSpec
 from greffe.errors import InputError
 from greffe.model.positions.scheme import PositionScheme
-from greffe.model.views import Panel, View
+from greffe.model.views import ADDED_TO_EMBEDDING, DIMENSION, POSITION, Label, Panel, View
 
 
 class Learned(PositionSpec):
@@ -49,5 +49,6 @@ class LearnedPositions(PositionScheme):
     def view(self, model: ModelSpec, positions: Tensor) -> View:
         values = self.weight.detach()[positions[0, : model.context]]
         limit = float(values.abs().max())
-        panel = Panel("", values, "position", "column of the token's vector")
-        return View("Learned positions", "added to the embedding", (panel,), low=-limit, high=limit)
+        panel = Panel(None, values, POSITION, DIMENSION)
+        title = Label("learned_positions", "Learned positions")
+        return View(title, ADDED_TO_EMBEDDING, (panel,), low=-limit, high=limit)

@@ -9,7 +9,7 @@ from torch import Tensor
 from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
 from greffe.model.positions.scheme import PositionScheme
-from greffe.model.views import View
+from greffe.model.views import Label, View
 
 
 class NoPosition(PositionSpec):
@@ -25,5 +25,5 @@ class NoPositions(PositionScheme):
     """Every hook does nothing."""
 
     def view(self, model: ModelSpec, positions: Tensor) -> View:
-        title = "No positions: this model does not know where a token is in the row"
-        return View(title, "", (), low=0.0, high=0.0)
+        text = "No positions: this model does not know where a token is in the row"
+        return View(Label("no_positions", text), Label("no_positions", ""), (), low=0.0, high=0.0)

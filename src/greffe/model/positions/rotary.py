@@ -11,7 +11,7 @@ from torch import Tensor
 from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
 from greffe.model.positions.scheme import PositionScheme, angles
-from greffe.model.views import Panel, View
+from greffe.model.views import POSITION, Label, Panel, View
 
 
 class Rotary(PositionSpec):
@@ -49,8 +49,10 @@ class RotaryPositions(PositionScheme):
 
     def view(self, model: ModelSpec, positions: Tensor) -> View:
         cosines = self.angles(positions, torch.float32).cos()[0]
-        panel = Panel("", cosines, "position", "pair of columns of a query or key")
-        return View("Rotary positions", "cosine of the angle", (panel,), low=-1.0, high=1.0)
+        pair = Label("dimension_pair", "pair of dimensions of a query or key")
+        title = Label("rotary_positions", "Rotary positions")
+        meaning = Label("cosine", "cosine of the angle")
+        return View(title, meaning, (Panel(None, cosines, POSITION, pair),), low=-1.0, high=1.0)
 
 
 def _rotate(x: Tensor, factors: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
 from greffe.model.positions.scheme import PositionScheme, angles
-from greffe.model.views import Panel, View
+from greffe.model.views import ADDED_TO_EMBEDDING, DIMENSION, POSITION, Label, Panel, View
 
 BASE = 10_000.0
 
@@ -43,5 +43,6 @@ class SinusoidalPositions(PositionScheme):
 
     def view(self, model: ModelSpec, positions: Tensor) -> View:
         values = self.table(positions, torch.float32)[0]
-        panel = Panel("", values, "position", "column of the token's vector")
-        return View("Sinusoidal positions", "added to the embedding", (panel,), low=-1.0, high=1.0)
+        panel = Panel(None, values, POSITION, DIMENSION)
+        title = Label("sinusoidal_positions", "Sinusoidal positions")
+        return View(title, ADDED_TO_EMBEDDING, (panel,), low=-1.0, high=1.0)

@@ -1,8 +1,8 @@
 """Charts as SVG text, coloured by the page's style sheet; they know figures, not studies.
 
 Every chart takes `ident` (unique on the page), `title` and `description` (for screen readers and
-exports) and `words` (numbers and words in the reader's language), and gives one element that can
-be put into HTML as it is. Charts without data give a short paragraph that says so.
+exports) and `catalog` (texts and number formats of the reader's language), and returns one element
+to put into HTML. Charts without data return a short paragraph that says so.
 
 - `line_chart`: values along an axis, with bands; `interval_chart`: means with whiskers and seeds
 - `bar_chart`, `confusion_chart`, `heat_chart`, `calibration_chart`
@@ -25,6 +25,7 @@ from greffe.report.charts.shapes import (
     BarRow,
     CalibrationSeries,
     ChartTexts,
+    Heat,
     IntervalRow,
     Point,
     Series,
@@ -36,6 +37,7 @@ __all__ = [
     "BarRow",
     "CalibrationSeries",
     "ChartTexts",
+    "Heat",
     "IntervalRow",
     "Point",
     "Series",

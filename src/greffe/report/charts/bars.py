@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from greffe.report.charts.frame import Entry, Frame, label_lines, legend, sparse, upright_grid
-from greffe.report.charts.numbers import decimals_of, figure, percentage, plain
 from greffe.report.charts.scales import Scale, Ticks, even_ticks
 from greffe.report.charts.shapes import ENGLISH, BarRow, ChartTexts
 from greffe.report.charts.styles import Style, styles_of
@@ -46,17 +45,13 @@ class _Plan:
     def said(self, row: BarRow) -> str:
         if row.text:
             return row.text
-        return (
-            percentage(row.value, self.catalog) if self.percent else plain(row.value, self.catalog)
-        )
+        write = self.catalog.percent if self.percent else self.catalog.plain
+        return write(row.value)
 
     def tick_labels(self) -> list[tuple[float, str]]:
-        factor, unit = (100, self.catalog.percent) if self.percent else (1, "")
-        decimals = decimals_of(factor * self.ticks.step)
-        return [
-            (tick, figure(factor * tick, self.catalog, decimals) + unit)
-            for tick in self.ticks.values
-        ]
+        write = self.catalog.percent if self.percent else self.catalog.decimal
+        decimals = self.ticks.decimals(100 if self.percent else 1)
+        return [(tick, write(tick, decimals)) for tick in self.ticks.values]
 
 
 def bar_chart(

@@ -15,7 +15,6 @@ from greffe.report.charts.frame import (
     level_grid,
     upright_grid,
 )
-from greffe.report.charts.numbers import decimals_of, figure, percentage
 from greffe.report.charts.scales import Scale, share_ticks
 from greffe.report.charts.shapes import ENGLISH, CalibrationSeries, ChartTexts
 from greffe.report.charts.styles import Style, styles_of
@@ -63,8 +62,8 @@ def calibration_chart(
     styles = styles_of([each.kind for each in shown])
     entries = [Entry(each.name, style) for each, style in zip(shown, styles, strict=True)]
     signs, used = legend([*entries, Entry(catalog.perfect, None)], 4, SQUARE.width - 4, 2)
-    decimals = decimals_of(100 * ticks.step)
-    labels = [(tick, percentage(tick, catalog, decimals)) for tick in ticks.values]
+    decimals = ticks.decimals(100)
+    labels = [(tick, catalog.percent(tick, decimals)) for tick in ticks.values]
     note = f" ({catalog.axis_from.format(value=labels[0][1])})" if ticks.values[0] > 0 else ""
     frame = Frame(60, used + 32, 60 + SIDE, used + 32 + SIDE)
     across = Scale(ticks.values[0], ticks.values[-1], frame.left, frame.right)
@@ -101,8 +100,8 @@ def _series(
     parts = [element("path", class_="line", d=way)]
     for each, (x, y) in zip(series.bins, places, strict=True):
         radius = SMALLEST + (LARGEST - SMALLEST) * math.sqrt(each.count / most)
-        count = catalog.texts.format(count=figure(each.count, catalog, 0))
-        said = f"{percentage(each.confidence, catalog)} → {percentage(each.accuracy, catalog)}"
+        count = catalog.texts.format(count=catalog.decimal(each.count, 0))
+        said = f"{catalog.percent(each.confidence)} → {catalog.percent(each.accuracy)}"
         parts.append(
             mark(
                 style.marker(x, y, radius),

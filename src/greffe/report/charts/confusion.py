@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 from greffe.report.charts.frame import LINE_HEIGHT, label_lines, wrapped
-from greffe.report.charts.numbers import figure, percentage
 from greffe.report.charts.shapes import ENGLISH, ChartTexts
 from greffe.report.charts.svg import (
     FONT,
@@ -66,7 +65,7 @@ def confusion_chart(
             place = (left + column * cell, top + row * cell)
             share = count / sum(counts) if sum(counts) else 0.0
             tip = f"{labels[row]} → {labels[column]}: {_count(count, catalog)}"
-            tip += f"\n{catalog.of_row.format(share=percentage(share, catalog))}"
+            tip += f"\n{catalog.of_row.format(share=catalog.percent(share))}"
             drawn = _cell(place, cell, share, _count(count, catalog), row == column)
             body.append(mark(drawn, tip, row=labels[row], column=labels[column], value=count))
     layout = Layout("square", math.ceil(width))
@@ -92,4 +91,4 @@ def _cell(place: tuple[float, float], size: float, share: float, count: str, is_
 
 
 def _count(count: float, catalog: ChartTexts) -> str:
-    return figure(count, catalog, 0 if count == round(count) else 1)
+    return catalog.decimal(count, 0 if count == round(count) else 1)

@@ -9,12 +9,10 @@ from __future__ import annotations
 import base64
 import math
 import struct
-from typing import TYPE_CHECKING
 
-from greffe.report.charts.numbers import plain
 from greffe.report.charts.png import Colour, encode_png
 from greffe.report.charts.scales import Scale, apart, even_ticks
-from greffe.report.charts.shapes import ENGLISH, ChartTexts
+from greffe.report.charts.shapes import ENGLISH, ChartTexts, Heat
 from greffe.report.charts.svg import (
     FONT,
     Heading,
@@ -28,9 +26,7 @@ from greffe.report.charts.svg import (
     text,
     text_width,
 )
-
-if TYPE_CHECKING:
-    from greffe.inference.pictures import Matrix
+from greffe.report.number_format import decimal_sign
 
 LARGEST_RULED = 24
 SIDE, WIDTH = 300.0, 400.0
@@ -41,7 +37,7 @@ ZERO = 127
 
 
 def heat_chart(
-    matrix: Matrix,
+    matrix: Heat,
     *,
     ident: str,
     title: str,
@@ -76,7 +72,7 @@ def heat_chart(
 
 
 def _cells(
-    matrix: Matrix, left: float, top: float, width: float, height: float, catalog: ChartTexts
+    matrix: Heat, left: float, top: float, width: float, height: float, catalog: ChartTexts
 ) -> list[str]:
     across, down = width / len(matrix.values[0]), height / len(matrix.values)
     parts = []
@@ -100,7 +96,7 @@ def _cells(
 
 
 def _image(
-    matrix: Matrix, left: float, top: float, width: float, height: float, catalog: ChartTexts
+    matrix: Heat, left: float, top: float, width: float, height: float, catalog: ChartTexts
 ) -> str:
     largest = max(abs(matrix.low), abs(matrix.high)) or 1.0
     pixels = [bytes(_index(value / largest) for value in row) for row in matrix.values]
@@ -123,7 +119,7 @@ def _image(
         data_columns=str(len(matrix.values[0])),
         data_low=repr(matrix.low),
         data_high=repr(matrix.high),
-        data_decimal=catalog.decimal,
+        data_decimal=decimal_sign(catalog.language),
         data_template=f"{matrix.row_label} {{row}}, {matrix.column_label} {{column}}\n{{value}}",
         data_levels=base64.b64encode(struct.pack(f"<{len(levels)}H", *levels)).decode(),
     )
@@ -148,7 +144,7 @@ def _data_url(pixels: list[bytes]) -> str:
 # --- around it ----------------------------------------------------------------------------------
 
 
-def _ticks(matrix: Matrix, left: float, top: float, width: float, height: float) -> list[str]:
+def _ticks(matrix: Heat, left: float, top: float, width: float, height: float) -> list[str]:
     """Numbers of rows and columns, at the middle of their cells."""
     rows, columns = len(matrix.values), len(matrix.values[0])
     across, down = width / columns, height / rows
@@ -171,7 +167,7 @@ def _numbers(count: int, room: float) -> list[int]:
     return [int(tick) for tick in apart(inside, [scale(tick) for tick in inside], 24)]
 
 
-def _scale(matrix: Matrix, left: float, top: float, width: float, catalog: ChartTexts) -> str:
+def _scale(matrix: Heat, left: float, top: float, width: float, catalog: ChartTexts) -> str:
     """What the colours mean."""
     if matrix.is_choice:
         yes = element("rect", class_="cell yes", x=left, y=top, width=14, height=14)
@@ -191,8 +187,8 @@ def _scale(matrix: Matrix, left: float, top: float, width: float, catalog: Chart
         href=_data_url([bytes(_index(shade / largest) for shade in shades)]),
     )
     edge = element("rect", class_="outline", x=left, y=top, width=width, height=10)
-    low = text(plain(matrix.low, catalog), left, top + 26, class_="tick")
-    high = text(plain(matrix.high, catalog), left + width, top + 26, anchor="end", class_="tick")
+    low = text(catalog.plain(matrix.low), left, top + 26, class_="tick")
+    high = text(catalog.plain(matrix.high), left + width, top + 26, anchor="end", class_="tick")
     meaning = fitted(matrix.meaning, width - 90)
     middle = text(meaning, left + width / 2, top + 26, anchor="middle", class_="tick")
     return bar + edge + low + high + middle

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from greffe.report.charts.frame import Frame, label_lines, sparse, upright_grid
-from greffe.report.charts.numbers import decimals_of, figure, percentage, plain, points
 from greffe.report.charts.scales import Scale, Ticks, even_ticks, share_ticks
 from greffe.report.charts.shapes import ENGLISH, ChartTexts, IntervalRow
 from greffe.report.charts.styles import Style, styles_of
@@ -47,15 +46,16 @@ class _Plan:
 
     def said(self, value: float) -> str:
         if not self.percent:
-            return plain(value, self.catalog, signed=self.zero_line)
-        return points(value, self.catalog) if self.zero_line else percentage(value, self.catalog)
+            return self.catalog.plain(value, signed=self.zero_line)
+        return self.catalog.signed_points(value) if self.zero_line else self.catalog.percent(value)
 
     def tick_labels(self) -> list[tuple[float, str]]:
         factor = 100 if self.percent else 1
-        decimals = decimals_of(factor * self.ticks.step)
-        unit = self.catalog.percent if self.percent and not self.zero_line else ""
+        decimals = self.ticks.decimals(factor)
+        if self.percent and not self.zero_line:
+            return [(tick, self.catalog.percent(tick, decimals)) for tick in self.ticks.values]
         return [
-            (tick, figure(factor * tick, self.catalog, decimals, signed=self.zero_line) + unit)
+            (tick, self.catalog.decimal(factor * tick, decimals, signed=self.zero_line))
             for tick in self.ticks.values
         ]
 

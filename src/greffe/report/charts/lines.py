@@ -22,7 +22,6 @@ from greffe.report.charts.frame import (
     upright_grid,
     wrapped,
 )
-from greffe.report.charts.numbers import decimals_of, figure, percentage, plain
 from greffe.report.charts.scales import Scale, Ticks, apart, even_ticks, share_ticks
 from greffe.report.charts.shapes import ENGLISH, ChartTexts, Point, Series
 from greffe.report.charts.styles import Style, styles_of
@@ -61,14 +60,12 @@ class _Plan:
     catalog: ChartTexts
 
     def y_text(self, value: float) -> str:
-        return percentage(value, self.catalog) if self.y_percent else plain(value, self.catalog)
+        return self.catalog.percent(value) if self.y_percent else self.catalog.plain(value)
 
     def y_ticks(self) -> list[tuple[float, str]]:
-        if self.y_percent:
-            decimals = decimals_of(100 * self.ticks.step)
-            return [(tick, percentage(tick, self.catalog, decimals)) for tick in self.ticks.values]
-        decimals = decimals_of(self.ticks.step)
-        return [(tick, figure(tick, self.catalog, decimals)) for tick in self.ticks.values]
+        write = self.catalog.percent if self.y_percent else self.catalog.decimal
+        decimals = self.ticks.decimals(100 if self.y_percent else 1)
+        return [(tick, write(tick, decimals)) for tick in self.ticks.values]
 
     def y_title(self) -> str:
         first, label = self.y_ticks()[0]
@@ -166,15 +163,15 @@ def _x_scale(plan: _Plan, frame: Frame) -> Scale:
 def _x_ticks(plan: _Plan, across: Scale) -> list[tuple[float, str]]:
     measured = sorted({point.x for each in plan.series for point in each.points})
     if plan.x_log or len(measured) <= 2:
-        labels = {value: plain(value, plan.catalog) for value in measured}
+        labels = {value: plan.catalog.plain(value) for value in measured}
     else:
         most = max(2, min(9, int((across.end - across.start) / 48)))
         is_whole = all(value == round(value) for value in measured)
         ticks = even_ticks(across.low, across.high, most, whole=is_whole)
-        decimals = decimals_of(ticks.step)
+        decimals = ticks.decimals()
         inside = [tick for tick in ticks.values if across.low <= tick <= across.high]
         # Places that hardly differ have no round number between them.
-        labels = {tick: figure(tick, plan.catalog, decimals) for tick in inside or measured[-1:]}
+        labels = {tick: plan.catalog.decimal(tick, decimals) for tick in inside or measured[-1:]}
     values = list(labels)
     widest = max(text_width(label) for label in labels.values())
     kept = apart(values, [across(value) for value in values], widest + 10)
@@ -218,9 +215,7 @@ def _marks(series: Series, style: Style, plan: _Plan, across: Scale, up: Scale) 
         x, y = across(point.x), up(point.y)
         sign = "" if _is_dense(series.points) else style.marker(x, y)
         sign += element("circle", class_="hit", cx=x, cy=y, r=9)
-        tip = (
-            f"{series.name}\n{plan.x_label}: {plain(point.x, plan.catalog)}\n{_value(point, plan)}"
-        )
+        tip = f"{series.name}\n{plan.x_label}: {plan.catalog.plain(point.x)}\n{_value(point, plan)}"
         parts.append(
             mark(
                 sign,

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from greffe.report.charts.numbers import figure
 from greffe.report.charts.shapes import ENGLISH, ChartTexts
 from greffe.report.charts.svg import element, escape
 
@@ -37,6 +36,6 @@ def _piece(piece: Marked, catalog: ChartTexts) -> str:
         "mark",
         escape(word),
         class_=f"{side} level-{level}",
-        title=figure(piece.weight, catalog, 2, signed=True),
+        title=catalog.decimal(piece.weight, 2, signed=True),
     )
     return escape(before) + sign + escape(after)

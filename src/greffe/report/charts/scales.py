@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from greffe.report.number_format import magnitude
+
 NEGLIGIBLE = 1e-9
 """Values that differ by less are drawn as equal ones."""
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -35,6 +37,12 @@ class Ticks:
 
     values: tuple[float, ...]
     step: float
+
+    def decimals(self, factor: float = 1) -> int:
+        """Return how many decimals tell multiples of the step apart, each times `factor`."""
+        step = factor * self.step
+        digits = max(0, -magnitude(step))
+        return digits if math.isclose(round(step, digits), step) else digits + 1
 
 
 def even_ticks(low: float, high: float, most: int, *, whole: bool = False) -> Ticks:

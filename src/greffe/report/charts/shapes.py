@@ -11,6 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from greffe.report import number_format as numbers
+from greffe.report.number_format import NO_BREAK, Language
+
 if TYPE_CHECKING:
     from greffe.study.document import CalibrationBin
 
@@ -68,22 +71,34 @@ class CalibrationSeries:
 
 
 @dataclass(frozen=True)
-class ChartTexts:
-    """Every word and sign of the charts, in the reader's language."""
+class Heat:
+    """A matrix with its labels, on a scale from `low` to `high`."""
 
-    decimal: str = "."
-    thousands: str = ","
-    percent: str = "\N{NO-BREAK SPACE}%"
-    """Follows the figure, with its space."""
-    points: str = "\N{NO-BREAK SPACE}points"
-    """Follows a difference of percentages, with its space."""
+    values: Sequence[Sequence[float]]
+    low: float
+    high: float
+    is_choice: bool
+    """Values are 0 or 1 only: no or yes."""
+    meaning: str
+    row_label: str
+    column_label: str
+
+
+@dataclass(frozen=True)
+class ChartTexts:
+    """Every text of the charts, in the reader's language."""
+
+    language: Language = "en"
+    """Of the numbers."""
+    points: str = "points"
+    """The unit of a difference of percentages."""
     interval: str = "{low} to {high}"
     axis_from: str = "axis from {value}"
     """Said of an axis that does not begin at zero."""
     texts: str = "{count} texts"
     no_data: str = "No data."
     of_row: str = "{share} of the row"
-    perfect: str = "as sure as right"
+    perfect: str = "perfect calibration"
     """The diagonal of a calibration chart."""
     yes: str = "yes"
     no: str = "no"
@@ -92,9 +107,25 @@ class ChartTexts:
     save_csv: str = "CSV"
     save: str = "Save “{title}” as {format}"
     """What a screen reader says of an export button."""
-    data: str = "The figures behind this chart"
-    hint: str = "Arrow keys move from value to value."
+    data: str = "Data of this chart"
+    hint: str = "Use the arrow keys to move from value to value."
     """Read out when a chart takes the keyboard."""
+
+    def decimal(self, x: float, digits: int, *, signed: bool = False) -> str:
+        """Return a number with so many decimals."""
+        return numbers.decimal(x, digits, self.language, signed=signed)
+
+    def plain(self, x: float, *, signed: bool = False) -> str:
+        """Return a number with about three digits."""
+        return numbers.plain(x, self.language, signed=signed)
+
+    def percent(self, x: float, digits: int = 1) -> str:
+        """Return a fraction as a percentage."""
+        return numbers.percent(x, self.language, digits)
+
+    def signed_points(self, x: float) -> str:
+        """Return a difference of fractions in points, with sign and unit."""
+        return f"{numbers.points(x, self.language, signed=True)}{NO_BREAK}{self.points}"
 
 
 ENGLISH = ChartTexts()

@@ -1,6 +1,6 @@
-"""How series are told apart: a class for the colour and dash, and a marker. Knows no colours.
+"""How series are distinguished: a class for color and dash, and a marker. Knows no colors.
 
-Colours stand in the style sheet as `--series-1` to `--series-11`; each slot has its own marker and
+Colors are in the style sheet as `--series-1` to `--series-11`; each slot has its own marker and
 dash, so that nothing hangs on colour alone.
 """
 
@@ -73,8 +73,10 @@ def styles_of(kinds: Sequence[str]) -> list[Style]:
 
 
 def _wanted_slot(kind: str) -> int | None:
-    """A second arm of one kind looks the same whichever other arms a chart shows."""
+    """Return the slot of a run, or of a second arm of one kind, the same in all charts."""
     arm, _, number = kind.rpartition("-")
+    if arm == "run":
+        return int(number) % SLOTS
     if arm not in ARM_SLOTS or not number.isdecimal():
         return None
     return SPARE[int(number) % len(SPARE)]

@@ -1,0 +1,126 @@
+"""Tables of results: raw values for programs, the reader's language for readers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import get_args
+
+import pytest
+
+from greffe.report.catalog import load_catalog
+from greffe.report.number_format import Language
+from greffe.report.report_table import Table, table_csv, table_html, table_markdown
+from greffe.report.result_tables import (
+    arm_kinds_table,
+    arms_table,
+    comparisons_table,
+    confusion_table,
+    cost_table,
+    differences_table,
+    epochs_table,
+    labels_table,
+    savings_table,
+)
+from greffe.report.study_page import study_tables
+from greffe.report.verdict import arm_names
+from greffe.study.document import StudyDocument
+
+ENGLISH = load_catalog("en")
+FRENCH = load_catalog("fr")
+
+
+def read_csv(table: Table) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(table_csv(table))))
+
+
+def test_csv_is_the_same_in_every_language(study: StudyDocument) -> None:
+    english, french = (
+        {table.name: read_csv(table) for table in study_tables(study, load_catalog(language))}
+        for language in get_args(Language)
+    )
+    assert {name for name in english if english[name] != french[name]} <= {"findings"}
+
+
+def test_every_table_is_named_once(study: StudyDocument) -> None:
+    names = [table.name for table in study_tables(study, ENGLISH)]
+    assert len(names) == len(set(names))
+    assert {
+        *("arms", "comparisons", "epochs", "labels", "confusion", "parameters"),
+        *("calibration", "cost", "findings", "disagreements"),
+    } <= set(names)
+
+
+def test_every_table_survives_without_data(bare_study: StudyDocument) -> None:
+    for table in study_tables(bare_study, FRENCH):
+        table_csv(table), table_html(table), table_markdown(table)
+
+
+def test_arms(study: StudyDocument) -> None:
+    first = read_csv(arms_table(study, ENGLISH))[0]
+    assert (first["arm"], first["kind"]) == ("pretrained", "pretrained")
+    assert float(first["accuracy"]) == pytest.approx(0.813)
+    assert float(first["accuracy_high"]) == pytest.approx(0.833)
+    assert float(first["accuracy_everywhere"]) == pytest.approx(0.819)
+    assert [one.shown for one in arms_table(study, FRENCH).rows[0]][:3] == [
+        FRENCH("arms.pretrained"),
+        FRENCH.percent(0.813),
+        FRENCH.interval_percent(0.793, 0.833),
+    ]
+
+
+def test_the_column_for_repeated_texts_is_there_only_if_some_are(bare_study: StudyDocument) -> None:
+    table = arms_table(bare_study, ENGLISH)
+    assert "accuracy_everywhere" not in [key for column in table.columns for key in column.keys]
+
+
+def test_feature_runs_have_a_column_only_if_there_are_some(
+    study: StudyDocument, stacked_runs_study: StudyDocument
+) -> None:
+    assert "feature_runs" not in read_csv(arm_kinds_table(study, ENGLISH))[0]
+    rows = {
+        row["arm"]: row["feature_runs"]
+        for row in read_csv(arm_kinds_table(stacked_runs_study, ENGLISH))
+    }
+    assert rows["stacked+runs"] == "runs/features" and rows["stacked"] == ""
+
+
+def test_comparisons(study: StudyDocument) -> None:
+    rows = read_csv(comparisons_table(study, ENGLISH))
+    assert [(row["first"], row["second"], row["is_significant"]) for row in rows] == [
+        ("pretrained", "scratch", "True"),
+        ("pretrained", "tfidf", "False"),
+        ("stacked", "tfidf", "True"),
+        ("stacked", "pretrained", "True"),
+    ]
+    shown = [one.shown for one in comparisons_table(study, ENGLISH).rows[1]]
+    names = {"first": ENGLISH("arms.pretrained"), "second": ENGLISH("arms.tfidf")}
+    assert shown[:3] == [ENGLISH("comparison.name", **names), "+1.7", "−0.5 to +3.9"]
+    assert len(read_csv(differences_table(study, ENGLISH))[0]["by_seed"].split()) == 8
+
+
+def test_curves(study: StudyDocument) -> None:
+    epochs = read_csv(epochs_table(study.arms, arm_names(ENGLISH, study), ENGLISH))
+    assert [row["arm"] for row in epochs] == ["pretrained"] * 6 + ["scratch"] * 6
+    labels = read_csv(labels_table(study, ENGLISH))
+    assert [row["labels"] for row in labels[:6]] == ["50", "100", "200", "400", "800", "1600"]
+    last = savings_table(study, ENGLISH).rows[-1]
+    beyond = ENGLISH("saving.beyond", most="1,600")
+    assert [one.shown for one in last[3:]] == [beyond, ENGLISH.interval("1,300", beyond)]
+    assert last[3].values == (None,)
+
+
+def test_confusion_has_a_line_for_each_pair_of_classes(study: StudyDocument) -> None:
+    rows = read_csv(confusion_table(study, ENGLISH))
+    assert len(rows) == 4 * len(study.arms)
+    only = read_csv(confusion_table(study, ENGLISH, study.arms[1]))
+    assert {row["arm"] for row in only} == {"scratch"}
+    assert sum(float(row["fraction"]) for row in only[:2]) == pytest.approx(1)
+
+
+def test_costs_that_are_not_known_are_dashes(study: StudyDocument) -> None:
+    table = cost_table(study, ENGLISH)
+    tfidf = next(row for row in table.rows if row[0].values == ("tfidf",))
+    assert [one.shown for one in tfidf] == [
+        *(ENGLISH("arms.tfidf"), "3.2\u00a0sec", "–", "–", "312,004", "–", "–")
+    ]
