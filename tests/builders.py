@@ -15,9 +15,9 @@ from greffe.doctor.finding import Finding
 from greffe.evaluation.intervals import Estimate
 from greffe.evaluation.paired import McNemar
 from greffe.inference.language_samples import LanguageSample
-from greffe.inference.pictures import Matrix
+from greffe.inference.matrices import Matrix
+from greffe.model.diagrams import ADDED_TO_EMBEDDING, DIMENSION, KEY, POSITION, QUERY, Label
 from greffe.model.parameters import ParameterRow
-from greffe.model.views import ADDED_TO_EMBEDDING, DIMENSION, KEY, POSITION, QUERY, Label
 from greffe.seeding import rng
 from greffe.study.document import (
     Arm,

@@ -1,7 +1,4 @@
-"""Draws masks and positions: as text for a terminal, as a PNG or SVG file for a page.
-
-Knows matrices with labels, and nothing of models beyond the views it is given.
-"""
+"""Draw diagrams of masks and positions as text for a terminal or as a PNG or SVG file."""
 
 from __future__ import annotations
 
@@ -14,9 +11,9 @@ from torch import Tensor
 
 from greffe.config.sections import ModelSpec
 from greffe.errors import InputError, MissingExtraError
-from greffe.inference.views import mask_view, positions_view
+from greffe.inference.model_diagrams import mask_diagram, positions_diagram
+from greffe.model.diagrams import Diagram, Panel
 from greffe.model.positions.scheme import PositionScheme
-from greffe.model.views import Panel, View
 from greffe.storage import disk_error, write_atomic
 
 if TYPE_CHECKING:
@@ -37,8 +34,8 @@ LARGEST_RULED = 32
 
 
 def mask_text(causal: bool, size: int = 16, *, columns: int = 80) -> str:
-    """The square mask of `size` tokens as lines of blocks, at most `columns` wide."""
-    return draw_text(mask_view(causal, size), columns)
+    """Return the mask of `size` tokens as text, at most `columns` wide."""
+    return draw_text(mask_diagram(causal, size), columns)
 
 
 def positions_text(
@@ -48,23 +45,23 @@ def positions_text(
     scheme: PositionScheme | None = None,
     columns: int = 80,
 ) -> str:
-    """The first `size` positions as lines of shades, at most `columns` wide."""
-    return draw_text(positions_view(spec, size, scheme), columns)
+    """Return the first `size` positions as text, at most `columns` wide."""
+    return draw_text(positions_diagram(spec, size, scheme), columns)
 
 
-def draw_text(view: View, columns: int) -> str:
-    """All panels of a view, side by side where they fit."""
-    if not view.panels:
-        return view.title.text
-    blocks = [_panel_lines(panel, view, columns) for panel in view.panels]
-    return "\n".join([view.title.text, _legend(view), "", *_beside(blocks, columns)])
+def draw_text(diagram: Diagram, columns: int) -> str:
+    """Return all panels of a diagram as text, side by side where they fit."""
+    if not diagram.panels:
+        return diagram.title.text
+    blocks = [_panel_lines(panel, diagram, columns) for panel in diagram.panels]
+    return "\n".join([diagram.title.text, _legend(diagram), "", *_beside(blocks, columns)])
 
 
-def _panel_lines(panel: Panel, view: View, columns: int) -> list[str]:
+def _panel_lines(panel: Panel, diagram: Diagram, columns: int) -> list[str]:
     rows, count = panel.values.shape
     margin = len(str(rows - 1)) + 1
     room = columns - margin
-    # Characters are about twice as high as wide: two of them make a square.
+    # Characters are about twice as high as wide: two of them are square.
     cell = 2 if 2 * count <= room else 1
     shown = min(count, room)
     lines = [panel.title.text] if panel.title else []
@@ -72,22 +69,24 @@ def _panel_lines(panel: Panel, view: View, columns: int) -> list[str]:
     if shown < count:
         lines[-1] += f" (of {count})"
     for row in range(rows):
-        signs = (_sign(float(value), view) * cell for value in panel.values[row, :shown])
+        signs = (_sign(float(value), diagram) * cell for value in panel.values[row, :shown])
         lines.append(f"{row:>{margin - 1}} {''.join(signs)}")
     return [*lines, f"↑ {panel.row_label.text}"]
 
 
-def _sign(value: float, view: View) -> str:
-    if view.is_choice:
+def _sign(value: float, diagram: Diagram) -> str:
+    if diagram.is_choice:
         return YES if value else NO
-    share = (value - view.low) / (view.high - view.low) if view.high > view.low else 1.0
-    return SHADES[min(int(share * len(SHADES)), len(SHADES) - 1)]
+    width = diagram.high - diagram.low
+    fraction = (value - diagram.low) / width if width > 0 else 1.0
+    return SHADES[min(int(fraction * len(SHADES)), len(SHADES) - 1)]
 
 
-def _legend(view: View) -> str:
-    if view.is_choice:
-        return f"{YES * 2} {view.meaning.text}   {NO * 2} may not"
-    return f"{view.meaning.text}: blank is {view.low:.3g}, {SHADES[-1] * 2} is {view.high:.3g}"
+def _legend(diagram: Diagram) -> str:
+    if diagram.is_choice:
+        return f"{YES * 2} {diagram.meaning.text}   {NO * 2} may not"
+    ends = f"blank is {diagram.low:.3g}, {SHADES[-1] * 2} is {diagram.high:.3g}"
+    return f"{diagram.meaning.text}: {ends}"
 
 
 def _beside(blocks: list[list[str]], columns: int, gap: int = 3) -> list[str]:
@@ -106,24 +105,24 @@ def _beside(blocks: list[list[str]], columns: int, gap: int = 3) -> list[str]:
 
 
 def draw_mask(path: Path, causal: bool, size: int = FIGURE_MASK_SIZE) -> None:
-    """Write the square mask as .png or .svg."""
-    save_figure(mask_view(causal, size), path)
+    """Write the mask as .png or .svg."""
+    save_figure(mask_diagram(causal, size), path)
 
 
 def draw_positions(
     path: Path, spec: ModelSpec, size: int | None = None, *, scheme: PositionScheme | None = None
 ) -> None:
-    """Write the positions as .png or .svg: the whole context, or a corner of ALiBi's squares."""
+    """Write the positions as .png or .svg: the whole context, or the first tokens for ALiBi."""
     largest = FIGURE_BIAS_SIZE if spec.position.is_pairwise else spec.context
-    save_figure(positions_view(spec, size or min(spec.context, largest), scheme), path)
+    save_figure(positions_diagram(spec, size or min(spec.context, largest), scheme), path)
 
 
-def save_figure(view: View, path: Path) -> None:
-    """Write a view as .png or .svg, by the path's suffix; the folder is made if need be."""
+def save_figure(diagram: Diagram, path: Path) -> None:
+    """Write a diagram as .png or .svg, by suffix; the folder is created if necessary."""
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
         raise InputError(
-            f"A drawing cannot be written to {path}.",
+            f"Cannot draw to {path}: unsupported format.",
             expected=f"a name that ends in {' or '.join(SUFFIXES)}",
             found=repr(path.suffix) if path.suffix else "no suffix",
             hint=f"for example {path.with_suffix('.png')}",
@@ -134,10 +133,10 @@ def save_figure(view: View, path: Path) -> None:
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "Drawing to a file") from None
 
-    # Text stays text in an SVG, and the same drawing gives the same bytes.
+    # Keep text as text in an SVG, and make the output reproducible.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "greffe"}):
         figure = Figure(layout="constrained", dpi=150)
-        _compose(figure, view)
+        _compose(figure, diagram)
         buffer = io.BytesIO()
         metadata = {"Date": None} if kind == ".svg" else None
         figure.savefig(buffer, format=kind[1:], metadata=metadata)
@@ -148,55 +147,55 @@ def save_figure(view: View, path: Path) -> None:
     write_atomic(path, buffer.getvalue())
 
 
-def _compose(figure: Figure, view: View) -> None:
-    if not view.panels:
+def _compose(figure: Figure, diagram: Diagram) -> None:
+    if not diagram.panels:
         figure.set_size_inches(7, 1.2)
-        figure.text(0.5, 0.5, view.title.text, ha="center", va="center")
+        figure.text(0.5, 0.5, diagram.title.text, ha="center", va="center")
         return
-    abreast = min(len(view.panels), math.ceil(math.sqrt(len(view.panels))))
-    stacked = math.ceil(len(view.panels) / abreast)
-    figure.set_size_inches(*_inches(view, abreast, stacked))
-    figure.suptitle(view.title.text)
-    places: list[Axes] = list(figure.subplots(stacked, abreast, squeeze=False).flat)
-    for axes in places[len(view.panels) :]:
+    abreast = min(len(diagram.panels), math.ceil(math.sqrt(len(diagram.panels))))
+    stacked = math.ceil(len(diagram.panels) / abreast)
+    figure.set_size_inches(*_inches(diagram, abreast, stacked))
+    figure.suptitle(diagram.title.text)
+    grid: list[Axes] = list(figure.subplots(stacked, abreast, squeeze=False).flat)
+    for axes in grid[len(diagram.panels) :]:
         axes.set_visible(False)
-    for index, panel in enumerate(view.panels):
-        _fill(places[index], panel, view)
-        # Only the leftmost and the lowest panels carry labels.
+    for index, panel in enumerate(diagram.panels):
+        _fill(grid[index], panel, diagram)
+        # Only the leftmost and the lowest panels have labels.
         if index % abreast:
-            places[index].set_ylabel("")
-            places[index].tick_params(labelleft=False)
-        if index + abreast < len(view.panels):
-            places[index].set_xlabel("")
-            places[index].tick_params(labelbottom=False)
-    if view.is_choice:
-        _explain_colours(figure, view)
+            grid[index].set_ylabel("")
+            grid[index].tick_params(labelleft=False)
+        if index + abreast < len(diagram.panels):
+            grid[index].set_xlabel("")
+            grid[index].tick_params(labelbottom=False)
+    if diagram.is_choice:
+        _explain_colours(figure, diagram)
     else:
-        figure.colorbar(places[0].images[0], ax=places, label=view.meaning.text)
+        figure.colorbar(grid[0].images[0], ax=grid, label=diagram.meaning.text)
 
 
-def _inches(view: View, abreast: int, stacked: int) -> tuple[float, float]:
-    rows, columns = view.panels[0].values.shape
-    if rows == columns and (view.is_choice or len(view.panels) > 1):
-        side = 4.8 if len(view.panels) == 1 else 2.6
+def _inches(diagram: Diagram, abreast: int, stacked: int) -> tuple[float, float]:
+    rows, columns = diagram.panels[0].values.shape
+    if rows == columns and (diagram.is_choice or len(diagram.panels) > 1):
+        side = 4.8 if len(diagram.panels) == 1 else 2.6
         return side * abreast + 1.0, side * stacked + 0.9
     return 7.0, 4.8
 
 
-def _fill(axes: Axes, panel: Panel, view: View) -> None:
+def _fill(axes: Axes, panel: Panel, diagram: Diagram) -> None:
     from matplotlib.colors import ListedColormap
     from matplotlib.ticker import MaxNLocator
 
-    if view.is_choice:
+    if diagram.is_choice:
         colours: ListedColormap | str = ListedColormap([COLOUR_NO, COLOUR_YES])
     else:
-        colours = "RdBu_r" if view.low < 0 < view.high else "viridis"
-    is_square = view.is_choice or len(view.panels) > 1
+        colours = "RdBu_r" if diagram.low < 0 < diagram.high else "viridis"
+    is_square = diagram.is_choice or len(diagram.panels) > 1
     axes.imshow(
         panel.values.numpy(),
         cmap=colours,
-        vmin=view.low,
-        vmax=view.high,
+        vmin=diagram.low,
+        vmax=diagram.high,
         aspect="equal" if is_square else "auto",
         interpolation="nearest",
     )
@@ -205,12 +204,12 @@ def _fill(axes: Axes, panel: Panel, view: View) -> None:
     axes.set_ylabel(panel.row_label.text)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    if view.is_choice and len(panel.values) <= LARGEST_RULED:
+    if diagram.is_choice and len(panel.values) <= LARGEST_RULED:
         _rule(axes, panel.values)
 
 
 def _rule(axes: Axes, values: Tensor) -> None:
-    """White lines between the cells."""
+    """Draw white lines between the cells."""
     rows, columns = values.shape
     axes.set_yticks([row + 0.5 for row in range(rows - 1)], minor=True)
     axes.set_xticks([column + 0.5 for column in range(columns - 1)], minor=True)
@@ -218,11 +217,11 @@ def _rule(axes: Axes, values: Tensor) -> None:
     axes.tick_params(which="minor", length=0)
 
 
-def _explain_colours(figure: Figure, view: View) -> None:
+def _explain_colours(figure: Figure, diagram: Diagram) -> None:
     from matplotlib.patches import Patch
 
     patches = [
-        Patch(facecolor=COLOUR_YES, label=view.meaning.text),
+        Patch(facecolor=COLOUR_YES, label=diagram.meaning.text),
         Patch(facecolor=COLOUR_NO, label="may not"),
     ]
     figure.legend(handles=patches, loc="outside lower center", ncols=2, frameon=False)

@@ -10,7 +10,7 @@ from typing import Literal
 from greffe.config.components import Direction
 from greffe.config.spec import Spec
 from greffe.evaluation.intervals import Estimate
-from greffe.inference.pictures import Matrix
+from greffe.inference.matrices import Matrix
 from greffe.model.parameters import ParameterRow
 from greffe.study.document import StudyDocument
 

@@ -14,7 +14,7 @@ from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.data.corpus import Corpus
 from greffe.errors import RecipeError
-from greffe.inference.pictures import pictures
+from greffe.inference.matrices import model_matrices
 from greffe.lab.counting import count_parameters
 from greffe.lab.inputs import Inputs, LabSize, file_inputs, sample_inputs
 from greffe.lab.lab_document import (
@@ -99,7 +99,7 @@ def lab(
 
 
 def _attention(folder: Path, own: Recipe, size: TaskSize, overwrite: bool) -> Attention:
-    drawn = [*pictures(own.model, causal=True), *pictures(own.model, causal=False)[:1]]
+    drawn = [*model_matrices(own.model, causal=True), *model_matrices(own.model, causal=False)[:1]]
     mask, positions, bidirectional = drawn
     steps = size.mask_steps * 2 + size.order_steps * 4 + size.chain_steps * 2
     with Progress("small tasks", steps * size.seeds, "steps") as progress, one_thread():

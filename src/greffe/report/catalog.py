@@ -18,7 +18,7 @@ from greffe.report import number_format as numbers
 from greffe.report.number_format import NARROW, NO_BREAK, Language
 
 if TYPE_CHECKING:
-    from greffe.model.views import Label
+    from greffe.model.diagrams import Label
 
 REPORT = "greffe.report"
 

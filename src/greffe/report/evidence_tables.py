@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from greffe.inference.language_samples import LanguageSample
-from greffe.inference.pictures import Matrix
+from greffe.inference.matrices import Matrix
 from greffe.model.parameters import ParameterRow
 from greffe.report.catalog import Catalog
 from greffe.report.report_table import WRITTEN_HASH, Cell, Raw, Table, TableBuilder, bounds, cell

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from greffe.inference.language_samples import LanguageSample
-from greffe.inference.pictures import Matrix
+from greffe.inference.matrices import Matrix
 from greffe.model.parameters import ParameterRow
 from greffe.report.blocks import Block, Figure, Partial, Section, figure, section
 from greffe.report.catalog import Catalog

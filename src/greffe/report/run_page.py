@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from greffe import __version__
-from greffe.inference.pictures import Matrix
+from greffe.inference.matrices import Matrix
 from greffe.report.blocks import Block, Code, Figure, Section, figure, section
 from greffe.report.catalog import Catalog
 from greffe.report.charts import Point, Series, line_chart

@@ -15,7 +15,7 @@ from greffe.doctor.finding import Finding, PartName
 from greffe.evaluation.intervals import Estimate
 from greffe.evaluation.paired import McNemar
 from greffe.inference.language_samples import LanguageSample
-from greffe.inference.pictures import Matrix
+from greffe.inference.matrices import Matrix
 from greffe.model.parameters import ParameterRow
 
 # --- figures ------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from greffe.config.components import HeadSpec
 from greffe.data.pieces import SPACE
 from greffe.data.tables import Example
 from greffe.inference.language_samples import LanguageSample, language_samples
-from greffe.inference.pictures import Matrix, pictures
+from greffe.inference.matrices import Matrix, model_matrices
 from greffe.model.heads.classification import ClassificationHead
 from greffe.model.parameters import ParameterRow, account
 from greffe.run import RunDirectory
@@ -44,7 +44,9 @@ def pictures_of(run: RunDirectory) -> list[Matrix]:
     manifest, spec = run.manifest(), run.recipe().model
     directions = [manifest.direction] if manifest.direction else manifest.directions
     position = load_model(run).base.position
-    mask, *others = (pictures(spec, direction == "causal", position) for direction in directions)
+    mask, *others = (
+        model_matrices(spec, direction == "causal", position) for direction in directions
+    )
     # A base that reads both ways has two masks and one set of positions.
     return [mask[0], *(other[0] for other in others), *mask[1:]]
 

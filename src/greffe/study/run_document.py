@@ -8,7 +8,7 @@ from pydantic import Field
 
 from greffe.config.spec import Spec
 from greffe.inference.language_samples import LanguageSample
-from greffe.inference.pictures import Matrix
+from greffe.inference.matrices import Matrix
 from greffe.model.parameters import ParameterRow
 from greffe.run import RECIPE_FILE, RunDirectory
 from greffe.study.model_views import parameter_rows, pictures_of, samples_of

@@ -6,7 +6,7 @@ import pytest
 from tests.builders import arm, comparison, estimate, study_document
 
 from greffe.config.recipe_files import load_recipe
-from greffe.inference.pictures import Matrix
+from greffe.inference.matrices import Matrix
 from greffe.lab.counting import count_parameters
 from greffe.lab.lab_document import (
     Attention,
@@ -25,7 +25,7 @@ from greffe.lab.lab_document import (
     TwoAnswers,
     Untrained,
 )
-from greffe.model.views import ADDED_TO_EMBEDDING, KEY, QUERY, Label
+from greffe.model.diagrams import ADDED_TO_EMBEDDING, KEY, QUERY, Label
 from greffe.study.document import StudyDocument
 
 SENTENCE = "Un <roman> & « beau »"

@@ -53,14 +53,14 @@ def test_parameters_are_those_of_the_formula_and_there_are_no_buffers(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_view_has_one_row_per_position(kind):
+def test_the_diagram_has_one_row_per_position(kind):
     spec, scheme = scheme_of(kind)
-    view = scheme.view(spec, torch.arange(7)[None])
-    assert view.title
-    for panel in view.panels:
+    diagram = scheme.diagram(spec, torch.arange(7)[None])
+    assert diagram.title
+    for panel in diagram.panels:
         assert panel.values.shape[0] == 7
         assert (panel.values.shape == (7, 7)) == spec.position.is_pairwise
-        assert view.low <= panel.values.min() <= panel.values.max() <= view.high
+        assert diagram.low <= panel.values.min() <= panel.values.max() <= diagram.high
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not NoPosition])

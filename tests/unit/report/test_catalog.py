@@ -17,10 +17,10 @@ from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
 from greffe.doctor.finding import PartName, Severity
 from greffe.inference.language_samples import LanguageSample
-from greffe.inference.pictures import pictures
+from greffe.inference.matrices import model_matrices
 from greffe.lab.lab_document import MistakeKind
+from greffe.model.diagrams import Label
 from greffe.model.parameters import account, default_heads
-from greffe.model.views import Label
 from greffe.report.catalog import Catalog, load_catalog, package_sentences, set_spaces
 from greffe.report.charts import ChartTexts
 from greffe.report.number_format import Language
@@ -111,7 +111,9 @@ def declared_labels() -> list[Label]:
         for width, heads in ((48, 4), (512, 1))
         for kind in PositionSpec.kinds().values()
     ]
-    drawn = [one for spec in specs for causal in (True, False) for one in pictures(spec, causal)]
+    drawn = [
+        one for spec in specs for causal in (True, False) for one in model_matrices(spec, causal)
+    ]
     return [
         label
         for one in drawn

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
+from greffe.model.diagrams import KEY, QUERY, Diagram, Label, Panel
 from greffe.model.positions.scheme import PositionScheme
-from greffe.model.views import KEY, QUERY, Label, Panel, View
 
 
 class Alibi(PositionSpec):
@@ -42,7 +42,7 @@ class AlibiPositions(PositionScheme):
         slopes = torch.tensor(self.slopes(), device=distances.device)
         return -distances[:, None] * slopes[:, None, None]
 
-    def view(self, model: ModelSpec, positions: Tensor) -> View:
+    def diagram(self, model: ModelSpec, positions: Tensor) -> Diagram:
         bias = self.bias(positions, positions)[0]
         panels = tuple(
             Panel(_head_label(head, slope), bias[head], QUERY, KEY)
@@ -50,7 +50,7 @@ class AlibiPositions(PositionScheme):
         )
         title = Label("alibi_positions", "ALiBi positions")
         meaning = Label("added_to_score", "added to the attention score")
-        return View(title, meaning, panels, low=float(bias.min()), high=0.0)
+        return Diagram(title, meaning, panels, low=float(bias.min()), high=0.0)
 
 
 def _head_label(head: int, slope: float) -> Label:

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from greffe.config.components import Formula, PositionSpec
 from greffe.config.sections import ModelSpec
 from greffe.errors import InputError
+from greffe.model.diagrams import ADDED_TO_EMBEDDING, DIMENSION, POSITION, Diagram, Label, Panel
 from greffe.model.positions.scheme import PositionScheme
-from greffe.model.views import ADDED_TO_EMBEDDING, DIMENSION, POSITION, Label, Panel, View
 
 
 class Learned(PositionSpec):
@@ -46,9 +46,9 @@ class LearnedPositions(PositionScheme):
             )
         return x + F.embedding(positions, self.weight)
 
-    def view(self, model: ModelSpec, positions: Tensor) -> View:
+    def diagram(self, model: ModelSpec, positions: Tensor) -> Diagram:
         values = self.weight.detach()[positions[0, : model.context]]
         limit = float(values.abs().max())
         panel = Panel(None, values, POSITION, DIMENSION)
         title = Label("learned_positions", "Learned positions")
-        return View(title, ADDED_TO_EMBEDDING, (panel,), low=-limit, high=limit)
+        return Diagram(title, ADDED_TO_EMBEDDING, (panel,), low=-limit, high=limit)

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
+from greffe.model.diagrams import Diagram, Label
 from greffe.model.positions.scheme import PositionScheme
-from greffe.model.views import Label, View
 
 
 class NoPosition(PositionSpec):
@@ -24,6 +24,8 @@ class NoPosition(PositionSpec):
 class NoPositions(PositionScheme):
     """Every hook does nothing."""
 
-    def view(self, model: ModelSpec, positions: Tensor) -> View:
+    def diagram(self, model: ModelSpec, positions: Tensor) -> Diagram:
         text = "No positions: this model does not know where a token is in the row"
-        return View(Label("no_positions", text), Label("no_positions", ""), (), low=0.0, high=0.0)
+        return Diagram(
+            Label("no_positions", text), Label("no_positions", ""), (), low=0.0, high=0.0
+        )

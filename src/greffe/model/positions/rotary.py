@@ -10,8 +10,8 @@ from torch import Tensor
 
 from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
+from greffe.model.diagrams import POSITION, Diagram, Label, Panel
 from greffe.model.positions.scheme import PositionScheme, angles
-from greffe.model.views import POSITION, Label, Panel, View
 
 
 class Rotary(PositionSpec):
@@ -47,12 +47,12 @@ class RotaryPositions(PositionScheme):
         factors = torch.polar(torch.ones_like(turns), turns)
         return _rotate(q, factors), _rotate(k, factors)
 
-    def view(self, model: ModelSpec, positions: Tensor) -> View:
+    def diagram(self, model: ModelSpec, positions: Tensor) -> Diagram:
         cosines = self.angles(positions, torch.float32).cos()[0]
         pair = Label("dimension_pair", "pair of dimensions of a query or key")
         title = Label("rotary_positions", "Rotary positions")
         meaning = Label("cosine", "cosine of the angle")
-        return View(title, meaning, (Panel(None, cosines, POSITION, pair),), low=-1.0, high=1.0)
+        return Diagram(title, meaning, (Panel(None, cosines, POSITION, pair),), low=-1.0, high=1.0)
 
 
 def _rotate(x: Tensor, factors: Tensor) -> Tensor:

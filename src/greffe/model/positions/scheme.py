@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from greffe.config.sections import ModelSpec
-from greffe.model.views import View
+from greffe.model.diagrams import Diagram
 
 
 class PositionScheme(nn.Module, ABC):
@@ -32,7 +32,7 @@ class PositionScheme(nn.Module, ABC):
         return None
 
     @abstractmethod
-    def view(self, model: ModelSpec, positions: Tensor) -> View:
+    def diagram(self, model: ModelSpec, positions: Tensor) -> Diagram:
         """Return what the scheme does at positions [1, T], as matrices."""
 
 

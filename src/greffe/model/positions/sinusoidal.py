@@ -9,8 +9,8 @@ from torch import Tensor
 
 from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
+from greffe.model.diagrams import ADDED_TO_EMBEDDING, DIMENSION, POSITION, Diagram, Label, Panel
 from greffe.model.positions.scheme import PositionScheme, angles
-from greffe.model.views import ADDED_TO_EMBEDDING, DIMENSION, POSITION, Label, Panel, View
 
 BASE = 10_000.0
 
@@ -41,8 +41,8 @@ class SinusoidalPositions(PositionScheme):
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
         return x + self.table(positions, x.dtype)
 
-    def view(self, model: ModelSpec, positions: Tensor) -> View:
+    def diagram(self, model: ModelSpec, positions: Tensor) -> Diagram:
         values = self.table(positions, torch.float32)[0]
         panel = Panel(None, values, POSITION, DIMENSION)
         title = Label("sinusoidal_positions", "Sinusoidal positions")
-        return View(title, ADDED_TO_EMBEDDING, (panel,), low=-1.0, high=1.0)
+        return Diagram(title, ADDED_TO_EMBEDDING, (panel,), low=-1.0, high=1.0)

@@ -1,7 +1,4 @@
-"""A model's mask and positions as small matrices of plain numbers, for a page or a JSON file.
-
-Takes them from the views; knows nothing of how a matrix is drawn.
-"""
+"""A model's mask and positions as small matrices of plain numbers, for reports and JSON."""
 
 from __future__ import annotations
 
@@ -12,9 +9,9 @@ from torch import Tensor
 
 from greffe.config.sections import ModelSpec
 from greffe.config.spec import Spec
-from greffe.inference.views import mask_view, positions_view
+from greffe.inference.model_diagrams import mask_diagram, positions_diagram
+from greffe.model.diagrams import Diagram, Label, Panel
 from greffe.model.positions.scheme import PositionScheme
-from greffe.model.views import Label, Panel, View
 
 MASK_TOKENS = 16
 POSITIONS = 64
@@ -36,35 +33,37 @@ class Matrix(Spec):
     values: list[list[float]]
 
 
-def pictures(spec: ModelSpec, causal: bool, scheme: PositionScheme | None = None) -> list[Matrix]:
+def model_matrices(
+    spec: ModelSpec, causal: bool, scheme: PositionScheme | None = None
+) -> list[Matrix]:
     """Return the mask, then the positions, if any; `scheme` is that of a trained model."""
-    positions = positions_view(spec, min(POSITIONS, spec.context), scheme)
-    mask = mask_view(causal, min(MASK_TOKENS, spec.context))
+    positions = positions_diagram(spec, min(POSITIONS, spec.context), scheme)
+    mask = mask_diagram(causal, min(MASK_TOKENS, spec.context))
     return [
-        _picture(view, view.panels[place])
-        for view in (mask, positions)
-        for place in _spread(len(view.panels), PANELS)
+        _matrix(diagram, diagram.panels[index])
+        for diagram in (mask, positions)
+        for index in _spread(len(diagram.panels), PANELS)
     ]
 
 
-def _picture(view: View, panel: Panel) -> Matrix:
+def _matrix(diagram: Diagram, panel: Panel) -> Matrix:
     values, column_label = _thinned(panel)
     return Matrix(
-        title=_title(view, panel),
-        meaning=view.meaning,
+        title=_title(diagram, panel),
+        meaning=diagram.meaning,
         row_label=panel.row_label,
         column_label=column_label,
-        low=round(view.low, DIGITS),
-        high=round(view.high, DIGITS),
-        is_choice=view.is_choice,
+        low=round(diagram.low, DIGITS),
+        high=round(diagram.high, DIGITS),
+        is_choice=diagram.is_choice,
         values=[[round(value, DIGITS) for value in row] for row in values.tolist()],
     )
 
 
-def _title(view: View, panel: Panel) -> Label:
+def _title(diagram: Diagram, panel: Panel) -> Label:
     if panel.title is None:
-        return view.title
-    return replace(panel.title, text=f"{view.title.text}: {panel.title.text}")
+        return diagram.title
+    return replace(panel.title, text=f"{diagram.title.text}: {panel.title.text}")
 
 
 def _thinned(panel: Panel) -> tuple[Tensor, Label]:
@@ -89,4 +88,4 @@ def _spread(count: int, most: int) -> list[int]:
     """Return at most `most` of `count` indices in even steps, with the first and the last."""
     if count <= most:
         return list(range(count))
-    return [round(place * (count - 1) / (most - 1)) for place in range(most)]
+    return [round(index * (count - 1) / (most - 1)) for index in range(most)]

@@ -1,4 +1,4 @@
-"""Views of a model as plain matrices. Knows nothing of how a matrix is drawn."""
+"""Diagrams of parts of a model: matrices with labels and a scale."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Panel:
     """One matrix [rows, columns] with its labels."""
 
     title: Label | None
-    """None where the title of the view is enough."""
+    """None if the diagram's title suffices."""
     values: Tensor
     row_label: Label
     column_label: Label
 
 
 @dataclass(frozen=True)
-class View:
+class Diagram:
     """Panels that belong together, on one scale from `low` to `high`."""
 
     title: Label

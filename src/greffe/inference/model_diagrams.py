@@ -1,7 +1,6 @@
-"""What there is to see of a model: its attention mask and its positions, as plain matrices.
+"""Diagrams of a model's attention mask and positions.
 
-Everything comes from the model's own mask builder and position scheme, never from a formula of
-its own. Knows nothing of how a matrix is drawn.
+The values come from the model's mask builder and position scheme themselves.
 """
 
 from __future__ import annotations
@@ -11,17 +10,17 @@ import torch
 from greffe.config.sections import ModelSpec
 from greffe.errors import InputError
 from greffe.model.attention import build_mask
+from greffe.model.diagrams import KEY, QUERY, Diagram, Label, Panel
 from greffe.model.model import build_model
 from greffe.model.positions.scheme import PositionScheme, default_positions
-from greffe.model.views import KEY, QUERY, Label, Panel, View
 
 
-def mask_view(causal: bool, size: int) -> View:
+def mask_diagram(causal: bool, size: int) -> Diagram:
     """Return which of `size` tokens may attend to which, as attention is told."""
     _check_size(size)
     mask = build_mask(size, causal=causal)
     scores = torch.zeros(1, 1, size, size)
-    # With a bias of zero the mask shows itself: -inf where it forbids, 0 elsewhere.
+    # With a bias of zero, the scores are the mask: -inf where attention is forbidden, else 0.
     shown = mask.with_bias(scores).scores
     assert shown is not None
     title = (
@@ -31,16 +30,16 @@ def mask_view(causal: bool, size: int) -> View:
     )
     panel = Panel(None, shown[0, 0].isfinite().float(), QUERY, KEY)
     meaning = Label("may_attend", "may attend")
-    return View(title, meaning, (panel,), low=0.0, high=1.0, is_choice=True)
+    return Diagram(title, meaning, (panel,), low=0.0, high=1.0, is_choice=True)
 
 
-def positions_view(spec: ModelSpec, size: int, scheme: PositionScheme | None = None) -> View:
+def positions_diagram(spec: ModelSpec, size: int, scheme: PositionScheme | None = None) -> Diagram:
     """Return what the first `size` positions do; `scheme` is that of a trained model."""
     _check_size(size)
     shown = fresh_scheme(spec) if scheme is None else scheme
     positions = default_positions(size, device=torch.device("cpu"))
     with torch.no_grad():
-        return shown.view(spec, positions)
+        return shown.diagram(spec, positions)
 
 
 def fresh_scheme(spec: ModelSpec) -> PositionScheme:
@@ -52,5 +51,5 @@ def fresh_scheme(spec: ModelSpec) -> PositionScheme:
 def _check_size(size: int) -> None:
     if size < 1:
         raise InputError(
-            "A drawing needs at least one token.", expected="1 or more", found=f"{size}"
+            "A diagram needs at least one token.", expected="1 or more", found=f"{size}"
         )

@@ -7,8 +7,8 @@ import torch
 
 from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
-from greffe.inference.pictures import pictures
-from greffe.inference.views import positions_view
+from greffe.inference.matrices import model_matrices
+from greffe.inference.model_diagrams import positions_diagram
 from greffe.model.positions.alibi import Alibi
 from greffe.model.positions.learned import Learned, LearnedPositions
 from greffe.model.positions.none import NoPosition
@@ -19,7 +19,7 @@ KINDS = list(PositionSpec.kinds().values())
 
 def test_the_mask_comes_first_as_yes_and_no() -> None:
     for causal in (True, False):
-        mask = pictures(ModelSpec(), causal)[0]
+        mask = model_matrices(ModelSpec(), causal)[0]
         assert mask.is_choice
         assert len(mask.values) == 16
         expected = [[float(key <= token or not causal) for key in range(16)] for token in range(16)]
@@ -31,7 +31,7 @@ def test_the_mask_comes_first_as_yes_and_no() -> None:
 @pytest.mark.parametrize("width", [48, 512])
 def test_every_scheme_is_small_and_fits_the_document(kind: type, width: int) -> None:
     spec = ModelSpec(width=width, heads=8, context=256, position=kind())
-    mask, *positions = pictures(spec, causal=True)
+    mask, *positions = model_matrices(spec, causal=True)
     count = {NoPosition: 0, Alibi: 4}.get(kind, 1)
     assert len(positions) == count
     for picture in (mask, *positions):
@@ -47,8 +47,8 @@ def test_every_scheme_is_small_and_fits_the_document(kind: type, width: int) -> 
 
 def test_values_are_those_of_the_view() -> None:
     spec = ModelSpec(width=64, heads=2, position=Sinusoidal())
-    _, shown = pictures(spec, causal=False)
-    expected = positions_view(spec, 64).panels[0].values
+    _, shown = model_matrices(spec, causal=False)
+    expected = positions_diagram(spec, 64).panels[0].values
     torch.testing.assert_close(torch.tensor(shown.values), expected, atol=5.1e-5, rtol=0)
     assert shown.column_label.id == "vector_dimension"
 
@@ -56,13 +56,13 @@ def test_values_are_those_of_the_view() -> None:
 @pytest.mark.parametrize("width", [130, 257, 512])
 def test_thinned_columns_stay_pairs_over_the_whole_width_and_say_so(width: int) -> None:
     spec = ModelSpec(width=width, heads=1, position=Sinusoidal())
-    _, shown = pictures(spec, causal=False)
+    _, shown = model_matrices(spec, causal=False)
     values = torch.tensor(shown.values)
     assert values.shape == (64, 128)
     torch.testing.assert_close(
         values[:, ::2] ** 2 + values[:, 1::2] ** 2, torch.ones(64, 64), atol=2e-4, rtol=0
     )
-    everything = positions_view(spec, 64).panels[0].values
+    everything = positions_diagram(spec, 64).panels[0].values
     ends = [0, 1, 2 * (width // 2) - 2, 2 * (width // 2) - 1]
     torch.testing.assert_close(values[:, [0, 1, -2, -1]], everything[:, ends], atol=5.1e-5, rtol=0)
     assert shown.column_label.id == "vector_dimension_thinned"
@@ -71,7 +71,7 @@ def test_thinned_columns_stay_pairs_over_the_whole_width_and_say_so(width: int) 
 
 def test_heads_are_spread_from_the_steepest_to_the_flattest() -> None:
     spec = ModelSpec(width=64, heads=16, position=Alibi())
-    titles = [picture.title for picture in pictures(spec, causal=True)[1:]]
+    titles = [picture.title for picture in model_matrices(spec, causal=True)[1:]]
     assert {title.id for title in titles} == {"alibi_head"}
     assert [title.numbers["head"] for title in titles] == [0, 5, 10, 15]
 
@@ -80,6 +80,6 @@ def test_a_trained_models_own_vectors_are_shown() -> None:
     spec = ModelSpec(width=8, heads=2, context=10, position=Learned())
     scheme = LearnedPositions(context=10, width=8)
     torch.nn.init.normal_(scheme.weight)
-    mask, shown = pictures(spec, True, scheme)
+    mask, shown = model_matrices(spec, True, scheme)
     assert len(mask.values) == 10
     assert shown.values == [[round(value, 4) for value in row] for row in scheme.weight.tolist()]
