@@ -404,7 +404,7 @@ def findings() -> list[Finding]:
             total=1600,
             where="train",
             example="",
-            detail={"label": "positif", "share": 0.69},
+            detail={"label": "positif"},
         ),
         Finding(
             kind="leak",

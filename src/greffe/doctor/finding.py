@@ -13,11 +13,10 @@ Severity = Literal["serious", "warning", "note"]
 
 
 class Finding(Spec):
-    """Something about the data or the outcome that a reader must know."""
+    """Something about the data or the results that a reader must know."""
 
     kind: str
-    """A stable name: duplicates, near_duplicates, leak, corpus_overlap, imbalance, contradiction,
-    order, long_texts, unknown_script, one_class, …"""
+    """One of the kinds that a check in `greffe.doctor.checks` declares."""
     severity: Severity
     count: int
     total: int
@@ -25,4 +24,4 @@ class Finding(Spec):
     """Which part or parts: `train`, `train and test`, an arm's name."""
     example: str
     detail: dict[str, str | int | float] = Field(default_factory=dict)
-    """Figures that its sentence names."""
+    """Further values for its description."""

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from greffe.doctor.checks.check import LabelledData
+from greffe.doctor.checks.single_prediction import single_prediction
 from greffe.doctor.examine import examine
 from greffe.doctor.finding import Finding
-from greffe.doctor.label_checks import one_class
 from greffe.errors import RecipeError
 from greffe.evaluation.paired import SIGNIFICANCE, smallest_sign_flip_p
 from greffe.output_folder import OutputFolder
@@ -201,7 +202,7 @@ def _document(
         pictures=pictures_of(base),
         samples=samples_of_arms(plan.arms, parts.train),
         proof=prove_transfer(plan.arms, plan.inputs, results, seed=SPLIT_SEED),
-        findings=[*findings, *_one_class(analysis)],
+        findings=[*findings, *_prediction_findings(analysis)],
         repeat=repeat_facts(
             cell_recipe(base, plan.request.training, plan.seeds[0]),
             plan.seeds,
@@ -232,13 +233,11 @@ def _data_findings(plan: StudyPlan) -> list[Finding]:
     )
 
 
-def _one_class(analysis: Analysis) -> list[Finding]:
-    found = (
-        one_class(arm.name, analysis.predicted(arm.name), analysis.parts.test)
-        for arm in analysis.arms
-        if not arm.is_constant
-    )
-    return [finding for finding in found if finding is not None]
+def _prediction_findings(analysis: Analysis) -> list[Finding]:
+    arms = [arm.name for arm in analysis.arms if not arm.is_constant]
+    predictions = {name: analysis.predicted(name) for name in arms}
+    data = LabelledData(parts={"test": analysis.parts.test}, predictions=predictions)
+    return list(single_prediction(data))
 
 
 def _kept_path(study: StudyDirectory, cell: Cell | None) -> str | None:

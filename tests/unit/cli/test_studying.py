@@ -60,9 +60,9 @@ def test_findings_are_listed_by_severity_with_example_and_advice(run, tables):
     assert done.exit_code == 0, "only --strict fails"
     lines = done.stdout.splitlines()
     assert lines[0] == "SERIOUS"
-    assert lines[1].startswith("  Texts of the test part that also stand in the training part")
+    assert lines[1].startswith("  Texts of the test part that also occur in the training part")
     assert lines[2].startswith("    example: mot")
-    assert lines[3].startswith("    next:    Take them out")
+    assert lines[3].startswith("    next:    Remove them")
     assert lines[4] == "NOTE"
     assert lines[6] == "    example: Nul"
     assert lines[-1].startswith("Checked: ")
