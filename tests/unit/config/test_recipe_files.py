@@ -12,8 +12,9 @@ from greffe.config.recipe_files import builtin_recipes, load_recipe
 from greffe.errors import RecipeError
 
 
-def test_the_shipped_recipes_are_these() -> None:
-    assert builtin_recipes() == ["greffe-fr", "intermediate", "lab", "small", "target", "tiny"]
+def test_the_documented_recipes_ship() -> None:
+    shipped = {"greffe-fr", "intermediate", "lab", "small", "target", "tiny"}
+    assert shipped <= set(builtin_recipes())
 
 
 @pytest.mark.parametrize("name", builtin_recipes())
@@ -42,7 +43,7 @@ def test_an_empty_file_is_a_recipe_of_defaults_named_after_it(tmp_path: Path) ->
 def test_an_unknown_name_lists_the_known_ones_and_the_nearest() -> None:
     with pytest.raises(RecipeError) as caught:
         load_recipe("smal")
-    assert "lab, small, target, tiny" in str(caught.value.expected)
+    assert all(name in str(caught.value.expected) for name in builtin_recipes())
     assert caught.value.hint == "did you mean 'small'?"
 
 

@@ -9,6 +9,7 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
 from greffe.inference.fill import fill
 from greffe.model.model import Model
+from greffe.objectives.objective import objectives_with
 
 
 def favour(model: Model, amount: float, *ids: int) -> None:
@@ -179,7 +180,7 @@ def test_a_model_without_the_head_says_which_objectives_fill(
 ) -> None:
     with pytest.raises(InputError, match="cannot fill") as caught:
         fill(make_model("next_token"), tiny_tokenizer, "Ce <mask>")
-    assert "hybrid, masked or next_sentence" in str(caught.value.hint)
+    assert objectives_with("masked_token") in str(caught.value.hint)
 
 
 def test_top_below_one_is_an_error(make_model: Any, tiny_tokenizer: Tokenizer) -> None:

@@ -11,6 +11,7 @@ from greffe.errors import InputError
 from greffe.inference.generate import generate, generate_text, stream_text, window_start
 from greffe.inference.sampling import Sampling, sample
 from greffe.model.model import Model
+from greffe.objectives.objective import objectives_with
 from greffe.seeding import derive
 
 POSITIONS = list(PositionSpec.kinds().values())
@@ -198,7 +199,7 @@ def test_a_model_without_the_head_says_which_objectives_generate(
     with pytest.raises(InputError, match="cannot generate") as caught:
         generate(make_model("masked_token"), tiny_tokenizer, PROMPT)
     assert caught.value.found == "heads: masked_token"
-    assert "causal or hybrid" in str(caught.value.hint)
+    assert objectives_with("next_token") in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(

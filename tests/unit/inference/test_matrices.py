@@ -29,11 +29,11 @@ def test_the_mask_comes_first_as_yes_and_no() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("width", [48, 512])
-def test_every_scheme_is_small_and_fits_the_document(kind: type, width: int) -> None:
+def test_every_scheme_is_small_and_fits_the_document(kind: type[PositionSpec], width: int) -> None:
     spec = ModelSpec(width=width, heads=8, context=256, position=kind())
     mask, *positions = model_matrices(spec, causal=True)
-    count = {NoPosition: 0, Alibi: 4}.get(kind, 1)
-    assert len(positions) == count
+    expected = 0 if kind is NoPosition else 4 if kind.is_pairwise else 1
+    assert len(positions) == expected
     for picture in (mask, *positions):
         flat = [value for row in picture.values for value in row]
         assert picture.low <= min(flat) <= max(flat) <= picture.high

@@ -23,6 +23,7 @@ from greffe.objectives.objective import (
     LanguageSpec,
     Objective,
     build_language_objective,
+    objectives_with,
 )
 
 Make = Callable[..., Any]
@@ -69,6 +70,12 @@ def test_directions_and_heads_are_declared(spec: LanguageSpec) -> None:
     assert set(spec.directions) <= {"causal", "bidirectional"} and spec.directions
     assert set(spec.heads(tied=True)) <= set(HeadSpec.kinds())
     assert "causal" in spec.directions or "next_token" not in spec.heads(tied=True)
+
+
+def test_heads_name_the_objectives_that_train_them() -> None:
+    assert objectives_with("next_sentence") == "next_sentence"
+    named = objectives_with("masked_token")
+    assert " or " in named and "masked" in named and "causal" not in named
 
 
 def test_each_term_has_a_weight_and_a_head(objective: LanguageObjective) -> None:
