@@ -21,6 +21,7 @@ from greffe.model.parameters import ParameterRow
 from greffe.seeding import rng
 from greffe.study.document import (
     Arm,
+    ArmPrediction,
     CalibrationBin,
     Comparison,
     Cost,
@@ -34,7 +35,6 @@ from greffe.study.document import (
     Marked,
     Part,
     Probe,
-    Reading,
     Repeat,
     Saving,
     StudyDocument,
@@ -278,18 +278,20 @@ def disagreements() -> list[Disagreement]:
     return [
         Disagreement(
             text="".join(piece.text for piece in marked),
-            targets="négatif",
-            readings=[
-                Reading(arm="pretrained", label="positif", probability=0.83, words=marked),
-                Reading(arm="scratch", label="négatif", probability=0.61, words=marked),
-                Reading(arm="tfidf", label="négatif", probability=0.58, words=[]),
+            label="négatif",
+            predictions=[
+                ArmPrediction(arm="pretrained", label="positif", probability=0.83, words=marked),
+                ArmPrediction(arm="scratch", label="négatif", probability=0.61, words=marked),
+                ArmPrediction(arm="tfidf", label="négatif", probability=0.58, words=[]),
             ],
         ),
         *(
             Disagreement(
                 text=text,
-                targets="positif",
-                readings=[Reading(arm="tfidf", label="négatif", probability=0.9, words=[])],
+                label="positif",
+                predictions=[
+                    ArmPrediction(arm="tfidf", label="négatif", probability=0.9, words=[])
+                ],
             )
             for text in (NASTY, ARABIC, LONG_WORD)
         ),

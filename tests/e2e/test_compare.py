@@ -93,7 +93,7 @@ def test_the_ensemble_needs_no_training(study):
     points = found.label_curves.points
     assert sum(point.arm == "ensemble" for point in points) == 2
     for one in found.disagreements:
-        assert [reading.words for reading in one.readings if reading.arm == "ensemble"] == [[]]
+        assert [found.words for found in one.predictions if found.arm == "ensemble"] == [[]]
     assert not any(name.startswith("ensemble") for name in study.manifest().cells)
     assert not list((study.path / "cells").glob("ensemble*"))
 

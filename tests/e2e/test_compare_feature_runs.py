@@ -89,7 +89,7 @@ def test_the_advised_arm_is_in_the_document(study: Study, feature_run: Path, wor
     assert pairs[-2:] == [("stacked+runs", "tfidf"), ("stacked+runs", "stacked")]
     assert found.label_curves is not None
     assert {point.arm for point in found.label_curves.points} == set(arms)
-    assert all(one.readings[-1].arm == "stacked+runs" for one in found.disagreements)
+    assert all(one.predictions[-1].arm == "stacked+runs" for one in found.disagreements)
     assert f"feature run {feature_run}" in found.repeat.hashes
 
 

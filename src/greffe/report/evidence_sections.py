@@ -43,18 +43,18 @@ def disagreements_section(document: StudyDocument, catalog: Catalog) -> Section 
     texts = [
         {
             "text": one.text,
-            "targets": one.targets,
-            "readings": [
+            "label": one.label,
+            "predictions": [
                 {
-                    "arm": names.get(reading.arm, reading.arm),
-                    "label": reading.label,
-                    "probability": catalog.percent(reading.probability),
-                    "is_right": reading.label == one.targets,
-                    "marked": marked_text(reading.words, catalog=chart_texts(catalog))
-                    if reading.words
+                    "arm": names.get(prediction.arm, prediction.arm),
+                    "label": prediction.label,
+                    "probability": catalog.percent(prediction.probability),
+                    "is_right": prediction.label == one.label,
+                    "marked": marked_text(prediction.words, catalog=chart_texts(catalog))
+                    if prediction.words
                     else "",
                 }
-                for reading in one.readings
+                for prediction in one.predictions
             ],
         }
         for one in document.disagreements

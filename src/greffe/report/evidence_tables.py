@@ -22,10 +22,10 @@ LARGEST_SIDE = 24
 def disagreements_table(document: StudyDocument, catalog: Catalog) -> Table:
     """Return one row per text and an arm's prediction for it."""
     names = arm_names(catalog, document)
-    pairs = [(one, reading) for one in document.disagreements for reading in one.readings]
+    pairs = [(one, found) for one in document.disagreements for found in one.predictions]
     table = TableBuilder(pairs, catalog)
     table.text("text", lambda pair: pair[0].text)
-    table.text("label", lambda pair: pair[0].targets)
+    table.text("label", lambda pair: pair[0].label)
     table.text("arm", lambda pair: names.get(pair[1].arm, pair[1].arm), lambda pair: pair[1].arm)
     table.text("prediction", lambda pair: pair[1].label)
     table.percent("probability", lambda pair: pair[1].probability)

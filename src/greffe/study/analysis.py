@@ -144,11 +144,13 @@ class Analysis:
             [np.array(result.probabilities)[self.is_clean] for result in table.results]
         )
         right = table.right[:, self.is_clean].reshape(-1)
-        sure = probabilities.max(axis=1)
-        index = np.clip(np.ceil(sure * CALIBRATION_BINS).astype(int) - 1, 0, CALIBRATION_BINS - 1)
+        confidence = probabilities.max(axis=1)
+        index = np.clip(
+            np.ceil(confidence * CALIBRATION_BINS).astype(int) - 1, 0, CALIBRATION_BINS - 1
+        )
         return [
             CalibrationBin(
-                confidence=float(sure[index == number].mean()),
+                confidence=float(confidence[index == number].mean()),
                 accuracy=float(right[index == number].mean()),
                 count=int((index == number).sum()),
             )

@@ -20,7 +20,7 @@ from greffe.study.parts import Parts
 from greffe.training.checkpoint import run_weights
 
 NO_SOUP = "train.soup=1"
-"""A cell is one fine-tuning: for the same minutes, more seeds say more than averages."""
+"""A cell is one fine-tuning: in the same time, more seeds tell more than averaged weights."""
 
 
 def cell_recipe(

@@ -11,7 +11,7 @@ from greffe.run import RunDirectory
 from greffe.study.analysis import Analysis
 from greffe.study.arms import Cell
 from greffe.study.cells import has_run
-from greffe.study.document import Disagreement, Marked, Reading
+from greffe.study.document import ArmPrediction, Disagreement, Marked
 from greffe.study.folder import StudyDirectory
 from greffe.study.plan import detailed_arms, planned_comparisons
 from greffe.training.checkpoint import load_model, load_tokenizer
@@ -36,19 +36,19 @@ def find_disagreements(
     found = []
     for index in _most_different(analysis, *(probabilities[arm] for arm in question)):
         example = analysis.parts.test[index]
-        readings = []
+        predictions = []
         for arm, values in probabilities.items():
             predicted = int(values[index].argmax())
             reader = readers.get(arm)
-            readings.append(
-                Reading(
+            predictions.append(
+                ArmPrediction(
                     arm=arm,
                     label=labels[predicted],
                     probability=float(values[index, predicted]),
                     words=reader.marked(example.text, labels[predicted]) if reader else [],
                 )
             )
-        found.append(Disagreement(text=example.text, targets=example.label, readings=readings))
+        found.append(Disagreement(text=example.text, label=example.label, predictions=predictions))
     return found
 
 

@@ -1,7 +1,7 @@
-"""What a study found, as one document: everything that a report shows, nothing of how it is shown.
+"""The results of a study as one document: everything that a report shows.
 
-Written as JSON beside the report, and read back to build it again. Knows no model and no training.
-Accuracies, shares and differences are fractions, never percentages.
+It is written once as JSON, and reports are built from it. Accuracies and differences are fractions,
+never percentages.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class Comparison(Spec):
     p_adjusted: float
     """The same, corrected for the number of comparisons in this study (Holm)."""
     smallest_p: float
-    """What the sign-flip test could have given at best with this many seeds."""
+    """The smallest p that the sign-flip test can give with this many seeds."""
     mcnemar: McNemar
     smallest_detectable: float
-    """The smallest true difference that this study would have shown four times out of five."""
+    """The smallest true difference that would be significant four times out of five."""
     is_significant: bool
-    """Interval without zero, and adjusted p below 5 %."""
+    """Whether the interval excludes zero and the adjusted p is below 5%."""
 
 
 class EpochPoint(Spec):
-    """Validation accuracy after some epochs; the band covers 95 % of the seeds' mean."""
+    """Validation accuracy after some epochs; low and high are a 95% interval of the mean."""
 
     epoch: float
     mean: float
@@ -52,7 +52,7 @@ class EpochPoint(Spec):
 
 
 class CalibrationBin(Spec):
-    """Predictions of about one confidence: how sure they were, how often they were right."""
+    """Predictions of similar confidence: their mean confidence, and how often they are right."""
 
     confidence: float
     accuracy: float
@@ -64,9 +64,9 @@ class Cost(Spec):
 
     seconds: float
     tokens: int
-    """Tokens that training read; none for linear models."""
+    """Tokens that training read; 0 for linear models."""
     memory_bytes: int | None
-    """Peak resident memory; none where the system does not tell."""
+    """Peak resident memory; None where the system does not report it."""
     parameters: int
     pretraining_seconds: float | None = None
     pretraining_tokens: int | None = None
@@ -79,14 +79,14 @@ class Arm(Spec):
     kind: str
     """One of the kinds that `greffe.study.arms` registers."""
     run: str | None
-    """The run whose base it starts from, or whose shape it takes."""
+    """The run whose base it starts from, or whose architecture it has."""
     feature_runs: list[str] = Field(default_factory=list)
-    """Runs that it asks about each text."""
+    """Runs whose class scores are its features."""
     seeds: list[int]
     accuracy: Estimate
-    """On the test texts that do not stand in training or validation."""
+    """On the test texts that do not occur in training or validation."""
     accuracy_everywhere: Estimate | None
-    """On all test texts, where some were left out above."""
+    """On all test texts; None if no text was left out above."""
     macro_f1: Estimate
     log_loss: Estimate
     calibration_error: Estimate
@@ -97,7 +97,7 @@ class Arm(Spec):
     calibration: list[CalibrationBin]
     cost: Cost
     initial_base: str | None
-    """Hash of the base before the first step; a scratch arm has one a seed: the first is shown."""
+    """Hash of the base before the first step; of the first seed where they differ."""
     kept_run: str | None = None
     """Where the run of its best seed (by validation) is kept, relative to the study."""
 
@@ -115,7 +115,7 @@ class Arm(Spec):
 
 
 class LabelPoint(Spec):
-    """Accuracy of an arm with so many labels."""
+    """Accuracy of an arm with a number of labels."""
 
     arm: str
     labels: int
@@ -123,24 +123,24 @@ class LabelPoint(Spec):
 
 
 class Saving(Spec):
-    """With `labels` labels, `arm` does what `against` does with `equivalent`."""
+    """With `labels` labels, `arm` is as accurate as `against` with `equivalent` labels."""
 
     arm: str
     labels: int
     against: str
     equivalent: float | None
-    """None if `against` did not get there with all its labels."""
+    """None if `against` is less accurate even with all labels."""
     low: float | None
     high: float | None
     """None: beyond what was measured."""
     most: int
     """The largest number of labels that was measured."""
     is_floor: bool = False
-    """`against` is better with its fewest labels already: `equivalent` is at most these."""
+    """Whether `against` is better even with the fewest labels: `equivalent` is at most these."""
 
 
 class Extrapolation(Spec):
-    """What more labels would bring to an arm, by the curve so far."""
+    """The gain that more labels would bring, extrapolated from the curve."""
 
     arm: str
     labels: int
@@ -158,33 +158,34 @@ class LabelCurves(Spec):
     extrapolations: list[Extrapolation]
 
 
-# --- words, tensors, pictures ---------------------------------------------------------------------
+# --- texts and tensors ----------------------------------------------------------------------------
 
 
 class Marked(Spec):
-    """A piece of a text and how much it spoke for the predicted class (negative: against it)."""
+    """A piece of a text and its weight for the predicted class; negative: against it."""
 
     text: str
     weight: float
-    """Scaled so that the strongest piece of a text has 1 or -1."""
+    """Scaled so that the largest weight of a text is 1 or -1."""
 
 
-class Reading(Spec):
-    """What one arm made of a text."""
+class ArmPrediction(Spec):
+    """One arm's prediction for a text."""
 
     arm: str
     label: str
     probability: float
     words: list[Marked]
-    """The whole text in pieces; empty for an arm that cannot say."""
+    """The whole text in pieces; empty for an arm without word weights."""
 
 
 class Disagreement(Spec):
-    """A test text that arms read differently."""
+    """A test text that arms classify differently."""
 
     text: str
-    targets: str
-    readings: list[Reading]
+    label: str
+    """The true label."""
+    predictions: list[ArmPrediction]
 
 
 class LayerMove(Spec):
@@ -205,14 +206,14 @@ class Probe(Spec):
 
 
 class TransferProof(Spec):
-    """That the pretrained weights were really there, and what became of them."""
+    """Evidence that the pretrained weights were used, and how far they moved."""
 
     taken: list[str]
     new: list[str]
     left: list[str]
     base_hash: str
     initial_hashes: dict[str, list[str]]
-    """Hash of the base before the first step, by arm, one a seed."""
+    """Hashes of the base before the first step, by arm, one for each seed."""
     moves: list[LayerMove]
     probes: list[Probe]
 
@@ -225,25 +226,25 @@ class Part(Spec):
 
     name: PartName
     source: str
-    """A file, or how it was split off."""
+    """A file, or that it was split off."""
     texts: int
     by_label: dict[str, int]
     digest: str
 
 
 class DataSummary(Spec):
-    """The labelled data and how it was parted."""
+    """The labelled data and its three parts."""
 
     labels: list[str]
     parts: list[Part]
     repeated: int
-    """Test texts that stand, word for word or nearly, in training or validation."""
+    """Test texts that also occur in training or validation, exactly or nearly."""
     scored: int
     """Test texts that the figures are about."""
 
 
 class Repeat(Spec):
-    """Everything that is needed to do it again."""
+    """Everything that is needed to repeat the study."""
 
     command: list[str]
     created: str

@@ -1,10 +1,10 @@
-"""A study on disk: its manifest, its cells and its document. Knows no model.
+"""A study on disk: its manifest, its cells and its document.
 
 study.json          what was asked for, and whether it is finished
 cells/NAME.json     one training: the hash of its inputs and, once it is done, its result
-runs/NAME/          runs in the making, and the best seed's run of each arm
-report.json         everything that was found
-report.html …       the same to be read
+runs/NAME/          unfinished runs, and the best seed's run of each arm
+report.json         the document: all results
+report.html …       the report, built from the document
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class EpochEvaluation(Spec):
 
 
 class CellResult(Spec):
-    """What one training gave."""
+    """The result of one training."""
 
     probabilities: list[list[float]]
-    """A row a test text, columns in the order of the study's labels."""
+    """One row per test text, columns in the order of the study's labels."""
     validation: float | None
     """Accuracy of the kept weights on the validation part."""
     evaluations: list[EpochEvaluation] = Field(default_factory=list)
@@ -59,7 +59,7 @@ def rounded(probabilities: np.ndarray) -> list[list[float]]:
 
 
 class CellFile(Spec):
-    """The content of a cell's file; without a result it was begun and not finished."""
+    """The content of a cell's file; without a result the training is unfinished."""
 
     key: str
     result: CellResult | None = None
@@ -83,7 +83,7 @@ class StudyDirectory:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """The study at `path`, or an error that says what is there instead."""
+        """Return the study at `path`, or raise an error that says what is there instead."""
         study = cls(path)
         if not study.is_study:
             raise RunError(
@@ -95,45 +95,45 @@ class StudyDirectory:
 
     @property
     def is_study(self) -> bool:
-        """Whether greffe compare has begun here."""
+        """Whether a study was started here."""
         return (self.path / STUDY_FILE).is_file()
 
     def run_path(self, cell: str) -> Path:
-        """Where the run of a cell is made."""
+        """Return the folder of a cell's run."""
         return self.path / RUNS / cell
 
     def manifest(self) -> StudyManifest:
-        """What was asked for."""
+        """Return what was asked for."""
         return _validated(StudyManifest, self.path / STUDY_FILE, "a study's manifest")
 
     def write_manifest(self, manifest: StudyManifest) -> None:
-        """Say what is asked for; its presence makes the folder a study."""
+        """Write what is asked for; its presence makes the folder a study."""
         write_json(self.path / STUDY_FILE, manifest.model_dump(mode="json"))
 
     def cell(self, name: str) -> CellFile | None:
-        """What is known of a cell."""
+        """Return a cell's file, or None."""
         path = self._cell_path(name)
         return _validated(CellFile, path, "a cell of a study") if path.exists() else None
 
     def write_cell(self, name: str, cell: CellFile) -> None:
-        """Keep what is known of a cell."""
+        """Write a cell's file."""
         path = self._cell_path(name)
         path.parent.mkdir(exist_ok=True)
         write_json(path, cell.model_dump(mode="json"))
 
     def document(self) -> StudyDocument:
-        """What a finished study found."""
+        """Return the results of a finished study."""
         if not (self.path / DOCUMENT_FILE).exists():
             raise RunError(
                 f"The study in {self.path} is not finished.",
                 expected=f"{DOCUMENT_FILE}, written at its end",
                 found=f"{self._done()} of {len(self.manifest().cells)} trainings done",
-                hint="the greffe compare command that began it goes on where it was",
+                hint="the greffe compare command that started it resumes it",
             )
         return _validated(StudyDocument, self.path / DOCUMENT_FILE, "a study's document")
 
     def write_document(self, document: StudyDocument) -> None:
-        """Keep what was found."""
+        """Write the results."""
         write_json(self.path / DOCUMENT_FILE, document.model_dump(mode="json"))
 
     def _cell_path(self, name: str) -> Path:

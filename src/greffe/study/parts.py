@@ -1,7 +1,7 @@
 """The labelled data of a study: three parts that share no text, and subsets of few labels.
 
-Knows nothing of models. What stands in the test part and in another one too is marked, not removed:
-the figures are given with and without it.
+Test texts that also occur in another part are marked, not removed: figures are given with and
+without them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from greffe.data.tables import Example, label_order, split_examples
 from greffe.errors import DataError
 from greffe.seeding import derive
 
-TEST_SHARE = 0.2
-VALIDATION_SHARE = 0.2
+TEST_FRACTION = 0.2
+VALIDATION_FRACTION = 0.2
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class Parts:
     test: list[Example]
     labels: list[str]
     is_repeated: list[bool]
-    """For each test text: whether it stands, word for word or nearly, in another part."""
+    """For each test text: whether it also occurs in another part, exactly or nearly."""
     is_split: dict[str, bool]
-    """For each part: whether it was split off here."""
+    """For each part: whether it was split off the training texts."""
 
     @property
     def labelled(self) -> int:
-        """Texts that there are to learn from."""
+        """The number of training texts."""
         return len(self.train)
 
 
@@ -44,15 +44,15 @@ def part_data(
     test: Sequence[Example] | None,
     seed: int,
 ) -> Parts:
-    """The parts as given; a missing one is split off by class, with like texts on one side."""
+    """Return the parts; a missing one is split off by class, with similar texts kept together."""
     label_order(example.label for example in data)  # one class: an error before any split
     train = list(data)
     if test is None:
-        train, held = _split(train, TEST_SHARE, seed, "test")
+        train, held = _split(train, TEST_FRACTION, seed, "test")
     else:
         held = list(test)
     if valid is None:
-        train, chosen_on = _split(train, VALIDATION_SHARE, seed, "valid")
+        train, chosen_on = _split(train, VALIDATION_FRACTION, seed, "valid")
     else:
         chosen_on = list(valid)
     labels = label_order(example.label for example in train)
@@ -60,7 +60,7 @@ def part_data(
         unknown = sorted({example.label for example in part} - set(labels))
         if unknown:
             raise DataError(
-                f"The {name} part has labels that the training part has not.",
+                f"The {name} part has labels that are missing from the training part.",
                 expected=f"only {', '.join(labels[:20])}",
                 found=", ".join(unknown[:20]),
             )
@@ -75,26 +75,26 @@ def part_data(
 
 
 def few_labels(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
-    """`count` of the examples, classes in proportion and each at least once, in their order.
+    """Return `count` of the examples in their order, classes in proportion and each at least once.
 
-    A smaller count gives a subset of a larger one: curves over labels are paired in this way too.
+    A smaller count gives a subset of a larger one, so that curves over labels are paired.
     """
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, example in enumerate(examples):
-        places[example.label].append(place)
+    indices: defaultdict[str, list[int]] = defaultdict(list)
+    for index, example in enumerate(examples):
+        indices[example.label].append(index)
     rank: dict[int, tuple[float, int]] = {}
-    for members in places.values():
-        drawn = sorted(members, key=lambda place: derive(seed, "labels", place))
-        for number, place in enumerate(drawn):
-            rank[place] = (number / len(members), derive(seed, "labels", place))
-    chosen = sorted(rank, key=lambda place: rank[place])[:count]
-    return [examples[place] for place in sorted(chosen)]
+    for members in indices.values():
+        drawn = sorted(members, key=lambda index: derive(seed, "labels", index))
+        for number, index in enumerate(drawn):
+            rank[index] = (number / len(members), derive(seed, "labels", index))
+    chosen = sorted(rank, key=lambda index: rank[index])[:count]
+    return [examples[index] for index in sorted(chosen)]
 
 
 def labelled_subset(parts: Parts, labels: int, seed: int) -> tuple[list[Example], list[Example]]:
-    """So many training texts, and validation texts in proportion.
+    """Return `labels` training texts, and validation texts in proportion.
 
-    All of a large validation part would be a second pot of labels: whoever has few has few of both.
+    Validation texts are labels too: someone who has few labels has few of both.
     """
     if labels >= parts.labelled:
         return parts.train, parts.valid
@@ -103,32 +103,32 @@ def labelled_subset(parts: Parts, labels: int, seed: int) -> tuple[list[Example]
 
 
 def check_label_counts(counts: Sequence[int], parts: Parts) -> None:
-    """Each number of labels must be one that can be drawn."""
+    """Check that so many labels can be drawn."""
     fewest = 2 * len(parts.labels)
     wrong = [count for count in counts if not fewest <= count <= parts.labelled]
     if wrong:
         raise DataError(
             f"{', '.join(map(str, wrong))} labels cannot be drawn.",
-            expected=f"from {fewest} (two a class) to {parts.labelled} (all training texts)",
+            expected=f"from {fewest} (two per class) to {parts.labelled} (all training texts)",
             hint="for example --labels 50,100,all",
         )
 
 
 def by_label(examples: Sequence[Example], labels: Sequence[str]) -> dict[str, int]:
-    """How many examples each class has."""
+    """Return the number of examples of each class."""
     counts = Counter(example.label for example in examples)
     return {label: counts[label] for label in labels}
 
 
 def _split(
-    examples: list[Example], share: float, seed: int, name: str
+    examples: list[Example], fraction: float, seed: int, name: str
 ) -> tuple[list[Example], list[Example]]:
     groups = duplicate_groups([example.text for example in examples])
-    kept, held = split_examples(examples, share, derive(seed, "part", name), groups=groups)
+    kept, held = split_examples(examples, fraction, derive(seed, "part", name), groups=groups)
     if not held or not kept:
         raise DataError(
             f"There are too few labelled texts to split off a {name} part.",
-            expected=f"several different texts a class, or --{name} FILE",
+            expected=f"several different texts per class, or --{name} FILE",
             found=f"{len(examples)} texts",
         )
     return kept, held

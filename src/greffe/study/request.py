@@ -23,7 +23,7 @@ class StudyRequest:
     seeds: int | Sequence[int] = STUDY_SEEDS
     """How many trainings of each arm, or their seeds."""
     labels: Sequence[int] = ()
-    """Numbers of training labels to try, beside all of them."""
+    """Numbers of training labels to try in addition to all of them."""
     training: Training = field(default_factory=Training)
     """How the transformers are fine-tuned: its recipe, budget and changes."""
     keep_runs: bool = False

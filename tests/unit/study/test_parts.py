@@ -24,8 +24,8 @@ WORDS = ("chat", "chien", "lune", "mer", "vent", "pluie", "arbre", "route", "liv
 
 def review(number: int) -> str:
     """A text that shares no run of three words with another one's."""
-    places = [(number * 7 + step * (number % 13 + 1)) % len(WORDS) for step in range(9)]
-    return " ".join(f"{WORDS[place]}{number}" for place in places)
+    drawn = [(number * 7 + step * (number % 13 + 1)) % len(WORDS) for step in range(9)]
+    return " ".join(f"{WORDS[word]}{number}" for word in drawn)
 
 
 def examples(count: int, labels: str = "ab", start: int = 0) -> list[Example]:
@@ -80,7 +80,7 @@ def test_a_planted_leak_is_marked() -> None:
     test[3] = Example(train[5].text, "a")
     test[7] = Example(f"  {valid[2].text.capitalize()} …", "b")
     parts = part_data(train, valid, test, seed=0)
-    assert [place for place, repeated in enumerate(parts.is_repeated) if repeated] == [3, 7]
+    assert [index for index, repeated in enumerate(parts.is_repeated) if repeated] == [3, 7]
 
 
 def test_a_label_that_training_never_saw_is_an_error() -> None:
@@ -103,7 +103,7 @@ def test_too_few_texts_to_split() -> None:
 def test_few_labels_are_nested_stratified_and_in_order(
     labels: list[str], seed: int, data: st.DataObject
 ) -> None:
-    pool = [Example(f"texte {place}", label) for place, label in enumerate(labels)]
+    pool = [Example(f"texte {index}", label) for index, label in enumerate(labels)]
     small = data.draw(st.integers(3, len(pool)))
     large = data.draw(st.integers(small, len(pool)))
     few, more = few_labels(pool, small, seed), few_labels(pool, large, seed)
@@ -132,7 +132,7 @@ def test_few_labels_have_few_validation_texts_too() -> None:
     assert labelled_subset(parts, 80, seed=1) == (parts.train, parts.valid)
 
 
-def test_every_class_is_taught_and_looked_at_with_the_fewest_labels() -> None:
+def test_every_class_is_trained_and_validated_with_the_fewest_labels() -> None:
     train, valid = labelled_subset(parts_of(90, 10), 4, seed=1)
     assert (len(train), len(valid)) == (4, 2)
     assert {example.label for example in train} == {"a", "b"}
@@ -143,4 +143,4 @@ def test_every_class_is_taught_and_looked_at_with_the_fewest_labels() -> None:
 def test_impossible_numbers_of_labels(count: int) -> None:
     with pytest.raises(DataError, match=f"{count} labels cannot be drawn") as caught:
         check_label_counts([10, count], parts_of(80, 20))
-    assert "from 4 (two a class) to 80" in str(caught.value)
+    assert "from 4 (two per class) to 80" in str(caught.value)

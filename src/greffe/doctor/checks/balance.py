@@ -11,7 +11,7 @@ from greffe.doctor.finding import Finding, Severity
 LARGE = 0.65  # fraction of the largest class that is worth a note
 DOMINANT = 0.8  # fraction of the largest class that is a warning
 RARE = 0.05
-RARE_BESIDE_EQUAL = 0.25  # of the fraction that each class would have if all were equal
+RARE_RELATIVE = 0.25  # of the fraction that each class would have if all were equal
 
 
 @register("balance of labels", order=3, kinds=("imbalance", "rare_class"))
@@ -43,5 +43,5 @@ def _unbalanced(counts: Counter[str]) -> Iterator[tuple[str, str, Severity]]:
     rarest = min(counts, key=lambda label: (counts[label], label))
     if counts[largest] > LARGE * total:
         yield "imbalance", largest, "warning" if counts[largest] > DOMINANT * total else "note"
-    if counts[rarest] < min(RARE, RARE_BESIDE_EQUAL / classes) * total:
+    if counts[rarest] < min(RARE, RARE_RELATIVE / classes) * total:
         yield "rare_class", rarest, "warning"

@@ -87,7 +87,7 @@ class Check:
     kinds: tuple[str, ...]
     """The kinds of findings that it can make."""
     needs: tuple[Need, ...]
-    """What must be given beside labelled texts."""
+    """What must be given in addition to labelled texts."""
     find: Callable[[LabelledData], Iterator[Finding]]
 
     def applies(self, data: LabelledData) -> bool:

@@ -1,7 +1,7 @@
 """What every arm of a study declares, and the registry of the kinds of arms.
 
 An arm is one way to a classifier. Its module declares everything about it: when it takes part, what
-its result depends on, how it is computed, what it is compared with, and its look in the report.
+its result depends on, how it is computed, what it is compared with, and its style in the report.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class TrainedArm(PlannedArm):
 
     @abstractmethod
     def key_inputs(self, inputs: CellInputs, seed: int) -> list[object]:
-        """Return what a result depends on beside the labelled texts, as JSON values."""
+        """Return what a result depends on apart from the labelled texts, as JSON values."""
 
     @abstractmethod
     def compute(self, cell: Cell, inputs: CellInputs, folder: Path, *, resume: bool) -> CellResult:

@@ -34,7 +34,7 @@ class FinetunedArm(TrainedArm):
         return self.run
 
     def key_inputs(self, inputs: CellInputs, seed: int) -> list[object]:
-        """Weights, tokenizer, directions and recipe.
+        """Return the hash of the weights, the tokenizer, the directions and the recipe.
 
         An arm from scratch takes none of the weights, but reads the way its model did.
         """

@@ -31,7 +31,7 @@ class LinearArm(TrainedArm):
     """Whether the model fitted to all labels is kept, to predict with it like with any run."""
 
     def key_inputs(self, inputs: CellInputs, seed: int) -> list[object]:
-        """Features of the base, feature runs and auxiliary texts."""
+        """Return what the features of the base, feature runs and auxiliary texts depend on."""
         found: list[object] = []
         if self.run is not None:
             manifest = self.run.manifest()

@@ -35,7 +35,7 @@ class MajorityArm(TrainedArm):
         return [cls(cls.kind)]
 
     def key_inputs(self, inputs: CellInputs, seed: int) -> list[object]:
-        """Nothing beside the labelled texts."""
+        """Return nothing: only the labelled texts matter."""
         return []
 
     def compute(self, cell: Cell, inputs: CellInputs, folder: Path, *, resume: bool) -> CellResult:
