@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from greffe.data.shard_writer import ShardWriter
+from greffe.data.shards import ShardInfo
 from greffe.doctor.finding import Finding
 from greffe.evaluation.intervals import Estimate
 from greffe.evaluation.paired import McNemar
@@ -457,3 +459,13 @@ def toy_run(path: Path, tokenizer: Tokenizer, labels: Sequence[str] = ()) -> Run
         )
     )
     return run
+
+
+def write_shard(
+    folder: Path, name: str, documents: Sequence[Sequence[int]], dtype: str = "uint16"
+) -> ShardInfo:
+    """Write one token shard."""
+    writer = ShardWriter(folder, name, dtype)
+    for ids in documents:
+        writer.add(np.array(ids, dtype), np.array([len(ids)]), text_bytes=len(ids))
+    return writer.close()

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from greffe.errors import CorruptError, RunError
+from greffe.storage import disk_error, file_hash, read_json, write_atomic, write_json
+
+
+def test_write_atomic_replaces_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_atomic(path, b"old")
+    write_atomic(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert [item.name for item in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(("owner", "step"), [(os, "fsync"), (Path, "replace")])
+def test_a_failed_write_keeps_the_old_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, step: str
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def fail(*args: Any) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(owner, step, fail)
+    with pytest.raises(RunError, match="disk is full") as caught:
+        write_atomic(path, b"new")
+    assert "unchanged" in str(caught.value)
+    assert path.read_bytes() == b"old"
+    assert [item.name for item in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_write_that_fails_for_another_reason_does_not_blame_the_disk(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="Writing failed") as caught:
+        write_atomic(tmp_path / "missing" / "file", b"x")
+    assert "No such file" in str(caught.value)
+    assert "disk is full" in str(disk_error(OSError(errno.EDQUOT, "quota"), tmp_path))
+
+
+def test_json_survives_and_damage_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "value.json"
+    write_json(path, {"é": [1, 2.5, None]})
+    assert read_json(path, "a value") == {"é": [1, 2.5, None]}
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(CorruptError, match="damaged") as caught:
+        read_json(path, "a value")
+    assert caught.value.expected == "a value"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(CorruptError, match="damaged"):
+        read_json(path, "a value")
+    with pytest.raises(CorruptError, match="missing"):
+        read_json(tmp_path / "none.json", "a value")
+
+
+def test_file_hash_is_sha256(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"abc")
+    assert file_hash(tmp_path / "file").startswith("ba7816bf")
+
+
+def test_lone_surrogates_of_file_names_are_escaped(tmp_path: Path) -> None:
+    write_json(tmp_path / "value.json", {"name": "caf\udce9.txt"})
+    assert read_json(tmp_path / "value.json", "a value") == {"name": "caf\udce9.txt"}
