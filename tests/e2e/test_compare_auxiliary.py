@@ -64,14 +64,14 @@ def test_the_arm_is_in_the_document_and_ahead_of_tfidf_alone(study: Study) -> No
     assert pairs[-2:] == [("tfidf+aux", "tfidf"), ("tfidf+aux", "pretrained")]
     assert found.label_curves is not None
     assert {point.arm for point in found.label_curves.points} == set(arms)
-    assert {"also 1", "also 2"} <= set(found.repeat.hashes)
+    assert {"auxiliary 1", "auxiliary 2"} <= set(found.repeat.hashes)
 
 
 def test_the_kept_run_predicts_and_knows_what_it_learnt_from(study: Study) -> None:
     [kept] = [arm.kept_run for arm in study.found.arms if arm.name == "tfidf+aux"]
     run = greffe.load(study.path / str(kept))
     assert run.linear.settings.auxiliary == 300
-    assert {"train", "also 1", "also 2"} == set(run.manifest().lineage.data)
+    assert {"train", "auxiliary 1", "auxiliary 2"} == set(run.manifest().lineage.data)
     cell = study.cell("tfidf+aux-all-1")
     assert cell is not None and cell.result is not None
     said = [list(one.probabilities.values()) for one in run.predict(one.text for one in TEST)]

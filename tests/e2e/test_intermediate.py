@@ -136,5 +136,5 @@ def test_a_base_that_knows_the_test_texts_is_refused_by_a_study(
             *("--out", tmp_path / "study"),
         )
         assert refused.code == 3 and "knows the test texts" in refused.err
-        assert "also 1 part" in refused.err
+        assert "auxiliary 1 part" in refused.err
         assert not (tmp_path / "study").exists()

@@ -117,7 +117,7 @@ def test_teachers_from_the_command_line(
         *("--features-from", world.classifier, "--out", tmp_path / "run"),
     )
     assert intermediate.code == 0, intermediate.err
-    assert "ask the teachers" in intermediate.err and "flatters" not in intermediate.err
+    assert "predict with feature runs" in intermediate.err and "flatters" not in intermediate.err
     assert greffe.load(tmp_path / "run").linear.settings.run_columns == [2, 2]
     again = command(
         *("linear", "--data", world.valid, "--features-from", tmp_path / "run", "--no-tfidf"),
@@ -129,7 +129,7 @@ def test_teachers_from_the_command_line(
     mute = command(
         *("linear", "--data", world.valid, "--features-from", world.base, "--out", tmp_path / "x")
     )
-    assert mute.code == 3 and "labels nothing" in mute.err and "greffe finetune" in mute.err
+    assert mute.code == 3 and "predicts no labels" in mute.err and "greffe finetune" in mute.err
     nobody = command(
         *("linear", "--data", world.valid, "--features-from", "nobody", "--out", tmp_path / "x")
     )

@@ -1,7 +1,7 @@
-"""Blend: several models that label the same classes, each with the same say.
+"""Ensembles: the geometric mean of several models' class probabilities.
 
-Its probabilities are the geometric mean of theirs, scaled to one. As a run it is a linear model
-without a fit: its features are what the others say, its weights the mean.
+As a run, an ensemble is a linear model without a fit: its features are the class scores of the
+other runs, its weights average them.
 """
 
 from __future__ import annotations
@@ -10,22 +10,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from greffe.baselines.features import Reader
-from greffe.baselines.linear_classifier import LinearClassifier
-from greffe.baselines.linear_settings import LinearSettings
-from greffe.baselines.regression import softmax
-from greffe.baselines.run_features import centred_logs
+from greffe.baselines.features import Reader, centered_logs
+from greffe.baselines.linear_classifier import LinearClassifier, LinearSettings
+from greffe.baselines.logistic_regression import softmax
 
 
-def ensembled(
+def ensemble_classifier(
     readers: Sequence[Reader], labels_of: Sequence[Sequence[str]], labels: Sequence[str]
 ) -> LinearClassifier:
-    """What `readers` say, averaged; each names its classes in an order of its own."""
+    """Average feature runs; `labels_of` has the class order of each."""
     classes = len(labels)
-    say = np.zeros((len(readers) * classes, classes), dtype=np.float32)
-    places = (labels.index(label) for named in labels_of for label in named)
-    for row, place in enumerate(places):
-        say[row, place] = 1 / len(readers)
+    columns = [labels.index(label) for run_labels in labels_of for label in run_labels]
+    weights = np.eye(classes, dtype=np.float32)[columns] / len(readers)
     return LinearClassifier(
         LinearSettings(
             classes=classes,
@@ -40,13 +36,13 @@ def ensembled(
         tfidf=None,
         base=None,
         feature_runs=readers,
-        mean=np.zeros(len(say), dtype=np.float32),
-        scale=np.ones(len(say), dtype=np.float32),
-        weights=say,
+        mean=np.zeros(len(columns), dtype=np.float32),
+        scale=np.ones(len(columns), dtype=np.float32),
+        weights=weights,
         bias=np.zeros(classes, dtype=np.float32),
     )
 
 
 def ensemble_probabilities(probabilities: Sequence[np.ndarray]) -> np.ndarray:
-    """The same of probabilities [N, classes] that are known already, classes in one order."""
-    return softmax(np.mean([centred_logs(each) for each in probabilities], axis=0))
+    """Return the normalized geometric mean of probabilities [N, classes] in one class order."""
+    return softmax(np.mean([centered_logs(each) for each in probabilities], axis=0))

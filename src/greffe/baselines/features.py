@@ -1,7 +1,7 @@
-"""Features of texts from an untouched base: its embeddings and its last layer, pooled.
+"""Dense features of texts: the vectors of an untouched base, and the class scores of other runs.
 
-Knows no labels. Long texts are read in windows. Vectors can be kept, so that many fits on the same
-texts read each of them once.
+Nothing here knows labels. A base reads long texts in windows. Features can be cached, so that many
+fits on the same texts read each text once.
 """
 
 from __future__ import annotations
@@ -22,22 +22,56 @@ from greffe.progress import Progress
 from greffe.run import RunDirectory
 from greffe.training.checkpoint import load_classification_tokenizer, load_model
 
+MIN_PROBABILITY = 1e-6
+"""Smaller probabilities count as this one: no text outweighs all others."""
+
 
 class Reader(Protocol):
-    """Whatever turns texts into vectors: a base, or a teacher."""
+    """Anything that turns texts into vectors: a base or a feature run."""
 
     @property
     def columns(self) -> int:
-        """Features of a text."""
+        """Number of features."""
 
     def features(self, texts: Sequence[str]) -> np.ndarray:
-        """One vector a text [N, columns]."""
+        """Return one vector per text [N, columns], float32."""
+
+
+# --- a base's features --------------------------------------------------------------------------
+
+
+class BaseReader:
+    """A run's base and tokenizer, as a reader."""
+
+    def __init__(self, model: Model, tokenizer: Tokenizer, *, causal: bool) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.causal = causal
+
+    @classmethod
+    def of(cls, run: RunDirectory) -> Self:
+        """Load the base of a run; it reads both ways if it was trained to."""
+        reads_both_ways = "bidirectional" in run.manifest().directions
+        return cls(load_model(run), load_classification_tokenizer(run), causal=not reads_both_ways)
+
+    @property
+    def columns(self) -> int:
+        """Three vectors of the model's width: see `base_features`."""
+        return 3 * self.model.spec.width
+
+    def features(self, texts: Sequence[str]) -> np.ndarray:
+        """Return one vector per text [N, columns], float32."""
+        return base_features(self.model, self.tokenizer, texts, causal=self.causal)
 
 
 def base_features(
     model: Model, tokenizer: Tokenizer, texts: Sequence[str], *, causal: bool
 ) -> np.ndarray:
-    """One vector a text [N, F], float32: see `feature_count`."""
+    """Return one vector per text [N, 3 × width], float32.
+
+    Mean embedding, mean of the last layer, and the last layer at the last token. The vector of a
+    long text is the mean over its windows, weighted by their length.
+    """
     documents = tokenizer.encode_batch(list(texts))
     windows = [split_windows(ids, model.spec.context - 2, "windows") for ids in documents]
     rows = [tokenizer.wrap(part) for parts in windows for part in parts]
@@ -52,7 +86,7 @@ def base_features(
         )
         return torch.cat(parts, dim=-1)
 
-    found = forward_rows(model, rows, read, feature_count(model), pad=tokenizer.pad)
+    found = forward_rows(model, rows, read, 3 * model.spec.width, pad=tokenizer.pad)
     vectors = found.numpy()  # [windows of all texts, F]
     if len(rows) == len(documents):
         return vectors
@@ -64,37 +98,40 @@ def base_features(
     return mean
 
 
-def feature_count(model: Model) -> int:
-    """Mean of the embeddings; mean of the last layer; the last layer at the text's end."""
-    return 3 * model.spec.width
+# --- feature runs -------------------------------------------------------------------------------
 
 
-class BaseReader:
-    """A run's base and tokenizer, ready to turn texts into vectors."""
+class FeatureRun:
+    """A run that predicts class probabilities, as a reader. Its classes can be any classes."""
 
-    def __init__(self, model: Model, tokenizer: Tokenizer, *, causal: bool) -> None:
-        self.model = model
-        self.tokenizer = tokenizer
-        self.causal = causal
-
-    @classmethod
-    def of(cls, run: RunDirectory) -> Self:
-        """The base of a run; reads as its classifiers would, and both ways if it learnt to."""
-        manifest = run.manifest()
-        reads_both_ways = "bidirectional" in manifest.directions
-        return cls(load_model(run), load_classification_tokenizer(run), causal=not reads_both_ways)
-
-    @property
-    def columns(self) -> int:
-        """Features of a text."""
-        return feature_count(self.model)
+    def __init__(self, classes: int, probabilities: Callable[[Sequence[str]], np.ndarray]) -> None:
+        self.columns = classes
+        self.probabilities = probabilities
 
     def features(self, texts: Sequence[str]) -> np.ndarray:
-        """One vector a text [N, F]."""
-        return base_features(self.model, self.tokenizer, texts, causal=self.causal)
+        """Return centered log-probabilities [N, classes], float32."""
+        return centered_logs(self.probabilities(texts))
 
 
-class KeepingReader:
+def centered_logs(probabilities: np.ndarray) -> np.ndarray:
+    """Turn probabilities [N, classes] into logarithms minus their mean over classes, float32."""
+    logs = np.log(np.maximum(probabilities, MIN_PROBABILITY))
+    centered: np.ndarray = logs - logs.mean(axis=1, keepdims=True)
+    return centered.astype(np.float32)
+
+
+def run_features(feature_runs: Sequence[Reader], texts: Sequence[str]) -> list[np.ndarray]:
+    """Return each run's features of the texts [N, its columns], with progress."""
+    if not feature_runs:
+        return []
+    with Progress("predict with feature runs", len(feature_runs) * len(texts), "texts") as progress:
+        return [read_in_blocks(feature_run, texts, progress) for feature_run in feature_runs]
+
+
+# --- each text once -----------------------------------------------------------------------------
+
+
+class CachedReader:
     """A reader that keeps the vector of every text that it has read."""
 
     def __init__(self, columns: int, read: Callable[[Sequence[str]], np.ndarray]) -> None:
@@ -103,13 +140,13 @@ class KeepingReader:
         self._known: dict[str, np.ndarray] = {}
 
     def features(self, texts: Sequence[str]) -> np.ndarray:
-        """One vector a text [N, columns], float32; only new texts are read."""
+        """Return one vector per text [N, columns], float32; only new texts are read."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:
             self._known.update(zip(new, self._read(new), strict=True))
         result = np.empty((len(texts), self.columns), dtype=np.float32)
-        for place, text in enumerate(texts):
-            result[place] = self._known[text]
+        for index, text in enumerate(texts):
+            result[index] = self._known[text]
         return result
 
 
@@ -119,11 +156,11 @@ class FeatureCache(BaseReader):
     def __init__(self, base: RunDirectory | BaseReader) -> None:
         self._reader = BaseReader.of(base) if isinstance(base, RunDirectory) else base
         super().__init__(self._reader.model, self._reader.tokenizer, causal=self._reader.causal)
-        self._kept = KeepingReader(self.columns, self._read)
+        self._cached = CachedReader(self.columns, self._read)
 
     def features(self, texts: Sequence[str]) -> np.ndarray:
-        """One vector a text [N, F]; only new texts are read."""
-        return self._kept.features(texts)
+        """Return one vector per text [N, columns], float32; only new texts are read."""
+        return self._cached.features(texts)
 
     def _read(self, texts: Sequence[str]) -> np.ndarray:
         with Progress("read with the base", len(texts), "texts") as progress:
@@ -131,7 +168,7 @@ class FeatureCache(BaseReader):
 
 
 def read_in_blocks(reader: Reader, texts: Sequence[str], progress: Progress) -> np.ndarray:
-    """One vector a text [N, columns]; the texts pass in blocks, which progress counts."""
+    """Return one vector per text [N, columns], read block by block."""
     blocks = []
     for start in range(0, len(texts), BLOCK_TEXTS):
         block = texts[start : start + BLOCK_TEXTS]

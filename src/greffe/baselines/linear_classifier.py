@@ -1,41 +1,67 @@
-"""One multinomial logistic regression over TF-IDF, a base's features, and what teachers say.
+"""One logistic regression over TF-IDF, a base's features and the class scores of other runs.
 
-May learn from other people's texts beside one's own (`companions`). Chooses its own settings inside
-the training texts; saved as JSON and tensors, never pickled.
+Auxiliary data can take part in the same fit. The penalty and the weight of the base's features are
+chosen by cross-validation inside the training texts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Self
+from dataclasses import dataclass
+from typing import Any, Literal, Self
 
 import numpy as np
-import torch
+from pydantic import Field
 
-from greffe.baselines.auxiliary_fit import AuxiliaryData, fit_with_auxiliary, share_words
-from greffe.baselines.feature_blocks import Blocks, Compact, standardised
-from greffe.baselines.features import BaseReader, FeatureCache, Reader
-from greffe.baselines.linear_settings import LINEAR_FILE, LinearSettings, read_settings, terms_hash
-from greffe.baselines.regression import Regression, softmax
-from greffe.baselines.run_features import ask
-from greffe.baselines.selection import BASE_WEIGHTS, choose, fold_numbers
+from greffe.baselines.auxiliary_data import (
+    AUXILIARY_PENALTIES,
+    AUXILIARY_TOLERANCE,
+    AuxiliaryData,
+    add_shared_words,
+    side_by_side,
+)
+from greffe.baselines.cross_validation import BASE_WEIGHTS, NEVER, Choice, assign_folds, choose
+from greffe.baselines.features import BaseReader, FeatureCache, Reader, run_features
+from greffe.baselines.logistic_regression import Compact, FeatureRows, Regression, Solution, softmax
 from greffe.baselines.tfidf import Tfidf
+from greffe.config.spec import Spec
 from greffe.data.tables import Example
-from greffe.errors import CorruptError, RecipeError
+from greffe.errors import RecipeError
 from greffe.evaluation.metrics import label_indices
-from greffe.model.weights import load_tensors, save_tensors
 from greffe.run import RunDirectory
 from greffe.seeding import rng
-from greffe.storage import write_json
 
-TENSORS_FILE = "linear.safetensors"
-GRAM_TEXTS = 4_000
-"""Up to so many texts, C is chosen and the solution found by their inner products."""
+COMPACT_TEXTS = 4_000
+"""Up to so many texts, C is chosen and the solution found on the Gram matrix."""
+
+
+class LinearSettings(Spec):
+    """How a linear classifier was fitted: the content of linear.json."""
+
+    format: Literal[1] = 1
+    classes: int
+    texts: int
+    """Training texts; 0 for an ensemble."""
+    c: float
+    """Inverse strength of the penalty, chosen by cross-validation; 0 for an ensemble."""
+    base_weight: float | None
+    """Length of the base's vectors relative to the other features; None without both."""
+    log_loss: float | None
+    """Cross-validated, with the chosen setting; None if there were too few texts."""
+    accuracy: float | None
+    """As `log_loss`."""
+    base_columns: int
+    run_columns: list[int] = Field(default_factory=list)
+    """Number of classes of each feature run."""
+    auxiliary: int = 0
+    """Number of auxiliary texts."""
+    vocabularies: dict[str, list[str]] | None = None
+    """Terms of each TF-IDF block, in the file only; None without TF-IDF."""
+    hashes: dict[str, str] = Field(default_factory=dict)
 
 
 class LinearClassifier:
-    """Probabilities from features times weights; `fit_linear` and `load` make one."""
+    """Class probabilities from features times weights; made by `fit_linear` or read from a file."""
 
     def __init__(
         self,
@@ -53,8 +79,8 @@ class LinearClassifier:
         self.tfidf = tfidf
         self.base = base
         self.feature_runs = feature_runs
-        self.mean = mean  # [D]: base columns, then those of each teacher
-        self.scale = scale  # [D]: what the centred features are multiplied with
+        self.mean = mean  # [D]: the base's columns, then those of each feature run
+        self.scale = scale  # [D]: factors of the centered features
         self.weights = weights  # [TF-IDF columns + D, classes]
         self.bias = bias  # [classes]
 
@@ -71,62 +97,43 @@ class LinearClassifier:
         auxiliary: AuxiliaryData | None = None,
         seed: int,
     ) -> Self:
-        """Choose C, and the base's weight if it is not alone, then fit on all texts."""
-        assert use_tfidf or base is not None or feature_runs
-        tfidf, sparse = Tfidf.fit(texts) if use_tfidf else (None, None)
-        theirs = None
+        """Choose C, and the base's weight if there are other features, then fit on all texts."""
+        tfidf, terms = Tfidf.fit(texts) if use_tfidf else (None, None)
+        auxiliary_rows = None
         if auxiliary is not None:
-            tfidf, sparse, theirs = share_words(auxiliary, texts, tfidf, sparse)
-        mean, scale, dense = standardised([] if base is None else [base.features(texts)])
-        said_mean, said_scale, scores = standardised(ask(feature_runs, texts))
-        blocks = Blocks(sparse, dense, scores)
-        is_weighed = base is not None and (tfidf is not None or bool(feature_runs))
-        inside = _sampled(len(texts), seed)
-        folds = fold_numbers([texts[place] for place in inside], targets[inside], seed)
-        if auxiliary is not None:
-            weight = 1.0
-            if is_weighed:
-                compact = Compact(blocks.of(inside))
-                weight = choose(compact, BASE_WEIGHTS, targets[inside], classes, folds).base_weight
-            fold_of = {texts[place]: fold for place, fold in zip(inside, folds, strict=True)}
-            numbers = np.array([fold_of.get(text, -1) for text in texts])
-            choice, solution = fit_with_auxiliary(
-                auxiliary, theirs, blocks.rows(weight), targets, classes, numbers, weight
-            )
-            weights = solution.weights
+            tfidf, terms, auxiliary_rows = add_shared_words(tfidf, terms, texts, auxiliary)
+        base_mean, base_scale, base_rows = _standardize([base.features(texts)] if base else [])
+        run_mean, run_scale, scores = _standardize(run_features(feature_runs, texts))
+        rows = FeatureRows(terms, base_rows, scores)
+        is_weighted = base is not None and (tfidf is not None or bool(feature_runs))
+        fit = _Fit(rows, texts, targets, classes, BASE_WEIGHTS if is_weighted else (1.0,), seed)
+        if auxiliary is None:
+            choice, solution = fit.alone()
         else:
-            compact = Compact(blocks.of(inside))
-            base_weights = BASE_WEIGHTS if is_weighed else (1.0,)
-            choice = choose(compact, base_weights, targets[inside], classes, folds)
-            is_compact = len(inside) == len(texts)
-            rows = (compact if is_compact else blocks).rows(choice.base_weight)
-            solution = Regression(rows, targets, classes).solve(choice.c)
-            weights = solution.weights
-            if is_compact:
-                weights = compact.unfolded(rows, weights, choice.base_weight)
+            choice, solution = fit.with_auxiliary(auxiliary, auxiliary_rows)
         return cls(
             LinearSettings(
                 classes=classes,
                 texts=len(texts),
                 c=choice.c,
-                base_weight=choice.base_weight if is_weighed else None,
+                base_weight=choice.base_weight if is_weighted else None,
                 log_loss=choice.log_loss,
                 accuracy=choice.accuracy,
-                base_columns=len(mean),
+                base_columns=len(base_mean),
                 run_columns=[feature_run.columns for feature_run in feature_runs],
-                auxiliary=0 if auxiliary is None else len(auxiliary.texts),
+                auxiliary=len(auxiliary.texts) if auxiliary else 0,
             ),
             tfidf=tfidf,
             base=base,
             feature_runs=feature_runs,
-            mean=np.append(mean, said_mean),
-            scale=np.append(scale * np.float32(choice.base_weight), said_scale),
-            weights=weights.astype(np.float32),
+            mean=np.append(base_mean, run_mean),
+            scale=np.append(base_scale * np.float32(choice.base_weight), run_scale),
+            weights=solution.weights.astype(np.float32),
             bias=solution.bias.astype(np.float32),
         )
 
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
-        """[N, classes], float64."""
+        """Return class probabilities [N, classes], float64."""
         scores = np.tile(self.bias, (len(texts), 1))
         columns = self.tfidf.columns if self.tfidf is not None else 0
         if self.tfidf is not None and texts:
@@ -136,74 +143,6 @@ class LinearClassifier:
             vectors = np.hstack([reader.features(texts) for reader in readers])
             scores += (vectors - self.mean) * self.scale @ self.weights[columns:]
         return softmax(scores)
-
-    # --- on disk --------------------------------------------------------------------------------
-
-    def save(self, folder: Path) -> None:
-        """Write linear.safetensors and linear.json; base and teachers are not part of it."""
-        arrays = {
-            "weights": self.weights,
-            "bias": self.bias,
-            "mean": self.mean,
-            "scale": self.scale,
-        }
-        vocabularies = None
-        if self.tfidf is not None:
-            arrays |= {f"idf.{name}": self.tfidf.idf[name] for name in self.tfidf.idf}
-            vocabularies = self.tfidf.vocabularies
-        digest = save_tensors(
-            folder / TENSORS_FILE,
-            {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()},
-        )
-        hashes = {"tensors": digest, "vocabularies": terms_hash(vocabularies)}
-        settings = self.settings.model_copy(update={"vocabularies": vocabularies, "hashes": hashes})
-        write_json(folder / LINEAR_FILE, settings.model_dump(mode="json"))
-
-    @classmethod
-    def load(
-        cls, folder: Path, base: BaseReader | None = None, feature_runs: Sequence[Reader] = ()
-    ) -> Self:
-        """What `save` wrote; `base` and `teachers` read the texts if it was fitted with them."""
-        settings = read_settings(folder)
-        tensors = load_tensors(folder / TENSORS_FILE, settings.hashes.get("tensors"))
-        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-        names = {"weights", "bias", "mean", "scale"}
-        terms = settings.vocabularies
-        if terms is not None:
-            names |= {f"idf.{name}" for name in terms}
-        read = settings.base_columns + sum(settings.run_columns)
-        columns = read + sum(map(len, (terms or {}).values()))
-        if set(arrays) != names or arrays["weights"].shape != (columns, settings.classes):
-            raise CorruptError(
-                f"{folder / TENSORS_FILE} does not belong to {LINEAR_FILE}.",
-                expected=f"{', '.join(sorted(names))}; weights for {columns:,} features",
-                found=", ".join(f"{name} {array.shape}" for name, array in arrays.items()),
-            )
-        if settings.base_columns != (base.columns if base is not None else 0):
-            raise CorruptError(
-                f"{folder / LINEAR_FILE} does not belong to the base beside it.",
-                expected=f"{settings.base_columns} features of a base",
-                found=str(base.columns) if base is not None else "no base",
-            )
-        if settings.run_columns != (found := [feature_run.columns for feature_run in feature_runs]):
-            raise CorruptError(
-                f"{folder / LINEAR_FILE} does not belong to the teachers beside it.",
-                expected=f"teachers with {settings.run_columns} classes",
-                found=f"{found}",
-            )
-        tfidf = None
-        if terms is not None:
-            tfidf = Tfidf(terms, {name: arrays[f"idf.{name}"] for name in terms})
-        return cls(
-            settings.model_copy(update={"vocabularies": None, "hashes": {}}),
-            tfidf=tfidf,
-            base=base,
-            feature_runs=feature_runs,
-            mean=arrays["mean"],
-            scale=arrays["scale"],
-            weights=arrays["weights"],
-            bias=arrays["bias"],
-        )
 
 
 def fit_linear(
@@ -216,12 +155,12 @@ def fit_linear(
     auxiliary: AuxiliaryData | None = None,
     seed: int,
 ) -> LinearClassifier:
-    """A linear classifier on labelled texts; a `FeatureCache` as base reads each text once."""
+    """Fit a linear classifier to labelled texts; a `FeatureCache` as base reads each text once."""
     if not tfidf and base is None and not feature_runs:
         raise RecipeError(
             "There are no features to learn from.",
-            expected="TF-IDF, the features of a base, what a teacher says, or all of them",
-            hint="leave out --no-tfidf, or name a base with --from RUN or a --features-from RUN",
+            expected="at least one of: TF-IDF, a base's features, a feature run",
+            hint="leave out --no-tfidf, or add --from RUN or --features-from RUN",
         )
     return LinearClassifier.fit(
         [example.text for example in examples],
@@ -236,14 +175,100 @@ def fit_linear(
 
 
 def majority(targets: np.ndarray, classes: int) -> np.ndarray:
-    """Each class's share of the training texts [classes]: what one knows without reading."""
+    """Return the fraction of each class in the training texts [classes]."""
     counts = np.bincount(targets, minlength=classes)
-    probabilities: np.ndarray = counts / counts.sum()
-    return probabilities
+    fractions: np.ndarray = counts / counts.sum()
+    return fractions
 
 
-def _sampled(count: int, seed: int) -> np.ndarray:
-    """All texts, or a sample: C is the width of a prior and does not grow with the texts."""
-    if count <= GRAM_TEXTS:
-        return np.arange(count)
-    return np.sort(rng(seed, "choosing").choice(count, GRAM_TEXTS, replace=False))
+# --- steps of the fit ---------------------------------------------------------------------------
+
+
+def _standardize(
+    blocks: Sequence[np.ndarray],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return mean and factor of all columns, and the standardized blocks side by side, if any.
+
+    The factors give the rows of each block a mean length of about one.
+    """
+    from sklearn.preprocessing import StandardScaler
+
+    if not blocks:
+        return np.empty(0, np.float32), np.empty(0, np.float32), None
+    scalers = [StandardScaler().fit(block) for block in blocks]
+    mean = np.concatenate([scaler.mean_ for scaler in scalers]).astype(np.float32)
+    factors = [1 / (scaler.scale_ * np.sqrt(len(scaler.scale_))) for scaler in scalers]
+    scale = np.concatenate(factors).astype(np.float32)
+    return mean, scale, (np.hstack(blocks) - mean) * scale
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """Features and class numbers of the training texts, ready to choose a setting and fit."""
+
+    rows: FeatureRows
+    texts: Sequence[str]
+    targets: np.ndarray
+    classes: int
+    base_weights: Sequence[float]
+    seed: int
+
+    def alone(self) -> tuple[Choice, Solution]:
+        """Choose by cross-validation, then fit on all texts."""
+        inside, folds = self._sample()
+        compact = Compact(self.rows.take(inside))
+        choice = choose(compact.rows, self.base_weights, self.targets[inside], self.classes, folds)
+        regression = Regression(self.classes)
+        if len(inside) < len(self.texts):
+            rows = self.rows.stacked(choice.base_weight)
+            return choice, regression.fit(rows, self.targets, choice.c)
+        rows = compact.rows(choice.base_weight)
+        solution = regression.fit(rows, self.targets, choice.c)
+        weights = compact.expand(rows, solution.weights, choice.base_weight)
+        return choice, Solution(weights, solution.bias)
+
+    def with_auxiliary(self, auxiliary: AuxiliaryData, others: Any) -> tuple[Choice, Solution]:
+        """Choose C on your own texts with all auxiliary texts in every training part, then fit.
+
+        `others` [M, TF-IDF columns] are the auxiliary rows; they are zero in the columns behind.
+        """
+        from scipy import sparse
+
+        inside, folds = self._sample()
+        weight = 1.0
+        if len(self.base_weights) > 1:  # chosen without the auxiliary texts
+            compact, targets = Compact(self.rows.take(inside)), self.targets[inside]
+            chosen = choose(compact.rows, self.base_weights, targets, self.classes, folds)
+            weight = chosen.base_weight
+        own = self.rows.stacked(weight)
+        count = len(auxiliary.texts)
+        behind = sparse.csr_array((count, own.shape[1] - others.shape[1]), dtype=np.float32)
+        rows = sparse.vstack((own, side_by_side(others, behind)), format="csr")
+        targets = np.append(self.targets, auxiliary.targets)
+        sample_weight = np.append(np.ones(len(self.texts)), auxiliary.weights)
+        fold_of = dict(zip((self.texts[index] for index in inside), folds, strict=True))
+        numbers = [fold_of.get(text, NEVER) for text in self.texts] + [NEVER] * count
+        choice = choose(
+            lambda _: rows,
+            (weight,),
+            targets,
+            self.classes,
+            np.array(numbers),
+            penalties=AUXILIARY_PENALTIES,
+            sample_weight=sample_weight,
+            tolerance=AUXILIARY_TOLERANCE,
+        )
+        regression = Regression(self.classes, AUXILIARY_TOLERANCE)
+        return choice, regression.fit(rows, targets, choice.c, sample_weight)
+
+    def _sample(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the indices of the texts to choose on, and their folds.
+
+        All texts, or a sample of many: C is the width of a prior and does not grow with the texts.
+        """
+        indices: np.ndarray = np.arange(len(self.texts))
+        if len(indices) > COMPACT_TEXTS:
+            draw = rng(self.seed, "choosing")
+            indices = np.sort(draw.choice(len(indices), COMPACT_TEXTS, replace=False))
+        texts = [self.texts[index] for index in indices]
+        return indices, assign_folds(texts, self.targets[indices], self.seed)

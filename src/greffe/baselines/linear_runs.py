@@ -1,7 +1,7 @@
-"""A linear classifier as an ordinary run: written whole, opened and asked like any classifier.
+"""A linear classifier as a run: written whole, opened and used like any other classifier.
 
-A stacked one carries its base with it (recipe, tokenizer, weights), and its teachers as whole
-runs in a folder; TF-IDF alone needs none.
+A stacked run contains its base (recipe, tokenizer, weights), and its feature runs as whole runs in
+a folder. TF-IDF alone needs neither.
 """
 
 from __future__ import annotations
@@ -14,10 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from greffe.baselines.features import BaseReader
-from greffe.baselines.linear_classifier import TENSORS_FILE, LinearClassifier
-from greffe.baselines.linear_settings import LINEAR_FILE
-from greffe.baselines.run_features import FeatureRun
+from greffe.baselines.features import BaseReader, FeatureRun
+from greffe.baselines.linear_classifier import LinearClassifier
+from greffe.baselines.linear_file import (
+    LINEAR_FILE,
+    TENSORS_FILE,
+    load_classifier,
+    save_classifier,
+)
 from greffe.errors import CorruptError, RunError
 from greffe.inference.predict import BLOCK_TEXTS, Prediction, predict
 from greffe.model.weights import BASE, save_tensors, tensors_hash
@@ -34,8 +38,11 @@ from greffe.run import (
 from greffe.storage import disk_error, file_hash, write_atomic
 from greffe.training.checkpoint import load_model, load_tokenizer, run_weights
 
-PREDICTING = (RECIPE_FILE, TOKENIZER_FILE, WEIGHTS_FILE, LINEAR_FILE, TENSORS_FILE, RUN_FILE)
-"""What a finished run predicts with, besides its own teachers."""
+PREDICTION_FILES = (
+    *(RECIPE_FILE, TOKENIZER_FILE, WEIGHTS_FILE),
+    *(LINEAR_FILE, TENSORS_FILE, RUN_FILE),
+)
+"""Files that a finished run predicts with, besides its own feature runs."""
 
 
 def write_linear_run(
@@ -49,9 +56,9 @@ def write_linear_run(
     data: dict[str, str],
     result: dict[str, Any],
 ) -> RunDirectory:
-    """Everything that prediction needs; the manifest comes last and makes the folder a run."""
+    """Write everything that prediction needs; the manifest comes last and makes it a run."""
     run = RunDirectory(folder)
-    classifier.save(folder)
+    save_classifier(classifier, folder)
     weights_hash, parent_hash, base = None, None, {}
     fingerprint = ""
     if parent is not None:
@@ -66,8 +73,11 @@ def write_linear_run(
         _copy_run(feature_run.path, _feature_run_folder(run, number))
         for number, feature_run in enumerate(feature_runs)
     ]
+    if feature_runs:
+        names = ", ".join(feature_run.name for feature_run in feature_runs)
+        result = result | {"feature_runs": names}
     known = parent.manifest() if parent is not None else None
-    reads_causally = classifier.base is not None and classifier.base.causal
+    is_causal = classifier.base is not None and classifier.base.causal
     run.write_manifest(
         Manifest(
             kind="linear",
@@ -76,7 +86,7 @@ def write_linear_run(
             heads={},
             directions=known.directions if known else [],
             labels=labels,
-            direction=None if known is None else "causal" if reads_causally else "bidirectional",
+            direction=None if known is None else "causal" if is_causal else "bidirectional",
             lineage=new_lineage(
                 threads=threads,
                 parent=parent.name if parent else None,
@@ -87,33 +97,26 @@ def write_linear_run(
             ),
             weights=weights_hash,
             feature_runs=hashes,
-            result=result
-            | (
-                {"feature_runs": ", ".join(feature_run.name for feature_run in feature_runs)}
-                if feature_runs
-                else {}
-            ),
+            result=result,
         )
     )
     return run
 
 
 def load_linear(run: RunDirectory) -> LinearClassifier:
-    """The classifier of a linear run, with its base and its teachers if it has any."""
+    """Load the classifier of a linear run, with its base and its feature runs."""
     manifest = run.manifest()
     base = BaseReader.of(run) if manifest.weights is not None else None
-    carried = feature_runs_of(run)
-    for feature_run, digest in zip(carried, manifest.feature_runs, strict=True):
-        _check_teacher(feature_run.path, digest)
-    return LinearClassifier.load(
-        run.path, base, [open_feature_run(feature_run) for feature_run in carried]
-    )
+    feature_runs = feature_runs_of(run)
+    for feature_run, digest in zip(feature_runs, manifest.feature_runs, strict=True):
+        _check_copy(feature_run.path, digest)
+    return load_classifier(run.path, base, [open_feature_run(one) for one in feature_runs])
 
 
 def predict_linear(
     classifier: LinearClassifier, labels: Sequence[str], texts: Iterable[str]
 ) -> Iterator[Prediction]:
-    """A prediction a text, in order; reads the texts in blocks, never all at once."""
+    """Yield a prediction per text, in order; texts are read in blocks, never all at once."""
     stream = iter(texts)
     while block := list(islice(stream, BLOCK_TEXTS)):
         for probabilities in classifier.probabilities(block):
@@ -125,11 +128,11 @@ def predict_linear(
             )
 
 
-# --- teachers -----------------------------------------------------------------------------------
+# --- feature runs -------------------------------------------------------------------------------
 
 
 def open_feature_run(run: RunDirectory) -> FeatureRun:
-    """A run that labels texts, ready to be asked."""
+    """Open a run that labels texts, to use its class scores as features."""
     require_labels(run)
     manifest = run.manifest()
     labels = manifest.labels
@@ -138,43 +141,43 @@ def open_feature_run(run: RunDirectory) -> FeatureRun:
     model, tokenizer = load_model(run), load_tokenizer(run)
     is_causal = manifest.direction == "causal"
 
-    def judge(texts: Sequence[str]) -> np.ndarray:
-        said = predict(model, tokenizer, labels, texts, causal=is_causal)
-        probabilities = [list(one.probabilities.values()) for one in said]
-        return np.array(probabilities).reshape(len(texts), len(labels))
+    def probabilities(texts: Sequence[str]) -> np.ndarray:
+        predictions = predict(model, tokenizer, labels, texts, causal=is_causal)
+        rows = [list(prediction.probabilities.values()) for prediction in predictions]
+        return np.array(rows).reshape(len(texts), len(labels))
 
-    return FeatureRun(len(labels), judge)
+    return FeatureRun(len(labels), probabilities)
 
 
 def require_labels(run: RunDirectory) -> None:
-    """An error unless the run is finished and labels texts: else it can teach nothing."""
+    """Raise an error unless the run is finished and labels texts."""
     manifest = run.manifest()
     if manifest.kind == "language-model":
         raise RunError(
-            f"{run.name} labels nothing.",
-            expected="a teacher: a run that predicts labels",
+            f"{run.name} predicts no labels.",
+            expected="a run that labels texts",
             found="a language model",
             hint="greffe finetune or greffe linear makes a run that labels texts",
         )
     if manifest.status != "finished":
         raise RunError(
             f"{run.name} is not finished.",
-            expected="a teacher that learns no more",
+            expected="a finished run that labels texts",
             found=f"a {manifest.kind} in training",
-            hint="the command that began it, with --resume, goes on",
+            hint="repeat the command that started it, with --resume",
         )
 
 
 def feature_runs_of(run: RunDirectory) -> list[RunDirectory]:
-    """The teachers that a run carries with it, in their order; not opened, not checked."""
+    """Return the feature runs inside a run, in order; they are neither opened nor checked."""
     numbers = range(len(run.manifest().feature_runs))
     return [RunDirectory(_feature_run_folder(run, number)) for number in numbers]
 
 
 def run_hash(folder: Path) -> str:
-    """SHA-256 over names and contents of what a run predicts with."""
+    """SHA-256 over names and contents of the files that a run predicts with."""
     digest = hashlib.sha256()
-    for name in _predicting(folder):
+    for name in _prediction_files(folder):
         digest.update(f"{name.as_posix()}:{file_hash(folder / name)};".encode())
     return digest.hexdigest()
 
@@ -183,27 +186,27 @@ def _feature_run_folder(run: RunDirectory, number: int) -> Path:
     return run.path / FEATURE_RUNS / str(number)
 
 
-def _check_teacher(folder: Path, digest: str) -> None:
-    """An error unless the folder holds the very run that was copied into it."""
+def _check_copy(folder: Path, digest: str) -> None:
+    """Raise an error unless the folder holds the very run that was copied into it."""
     if not folder.is_dir():
         raise CorruptError(
             f"{folder} is missing.",
-            expected="the teacher that the run was made with",
+            expected="the feature run that the model was fitted with",
             found="no such folder",
-            hint="copy the run again from where it came, with all of its folders",
+            hint="copy the run again from its source, with all of its folders",
         )
     if (found := run_hash(folder)) != digest:
         raise CorruptError(
             f"{folder} is damaged or was replaced.",
-            expected=f"a teacher with SHA-256 {digest[:12]}…",
+            expected=f"a feature run with SHA-256 {digest[:12]}…",
             found=f"{found[:12]}…",
-            hint="copy the run again from where it came, or make it anew",
+            hint="copy the run again from its source, or train it again",
         )
 
 
 def _copy_run(source: Path, target: Path) -> str:
-    """What the run in `source` predicts with, into `target`; returns the copy's hash."""
-    for name in _predicting(source):
+    """Copy the files that a run predicts with; return the hash of the copy."""
+    for name in _prediction_files(source):
         path = target / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -214,12 +217,12 @@ def _copy_run(source: Path, target: Path) -> str:
     return run_hash(target)
 
 
-def _predicting(folder: Path) -> list[Path]:
-    """Files that a run predicts with, its teachers' among them, as paths inside its folder."""
-    own = [Path(name) for name in PREDICTING if (folder / name).is_file()]
-    theirs = [
-        Path(FEATURE_RUNS) / inner.name / name
-        for inner in sorted((folder / FEATURE_RUNS).glob("*"))
-        for name in _predicting(inner)
+def _prediction_files(folder: Path) -> list[Path]:
+    """Return the files that a run predicts with, relative to its folder."""
+    own = [Path(name) for name in PREDICTION_FILES if (folder / name).is_file()]
+    inner = [
+        Path(FEATURE_RUNS) / feature_run.name / name
+        for feature_run in sorted((folder / FEATURE_RUNS).glob("*"))
+        for name in _prediction_files(feature_run)
     ]
-    return own + theirs
+    return own + inner

@@ -1,4 +1,4 @@
-"""What a base knows of the classes before any fine-tuning: a linear classifier on its features."""
+"""The probe of the transfer proof: cross-validated accuracy of a base's untouched features."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from greffe.baselines.cross_validation import FOLDS, assign_folds
 from greffe.baselines.features import BaseReader, FeatureCache
 from greffe.baselines.linear_classifier import LinearClassifier
-from greffe.baselines.selection import FOLDS, fold_numbers
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.evaluation.metrics import label_indices
 from greffe.model.model import Model
 from greffe.seeding import rng
 
-PROBED_TEXTS = 2_000
+PROBE_TEXTS = 2_000
 
 
 def probe_accuracy(
@@ -28,27 +28,27 @@ def probe_accuracy(
     folds: int = FOLDS,
     seed: int = 0,
 ) -> list[float]:
-    """Accuracy on each fold, fitted to the others; of many examples a sample is taken.
+    """Return the accuracy on each fold of a model fitted to the others; many texts are sampled.
 
-    Equal seeds give equal folds: the figures of two bases are paired.
+    Equal seeds give equal folds, so the accuracies of two bases are paired.
     """
-    count = min(len(examples), PROBED_TEXTS)
+    from sklearn.model_selection import PredefinedSplit
+
+    count = min(len(examples), PROBE_TEXTS)
     drawn = np.sort(rng(seed, "probe").choice(len(examples), count, replace=False))
-    texts = [examples[place].text for place in drawn]
-    targets = label_indices(labels, [examples[place].label for place in drawn])
-    numbers = fold_numbers(texts, targets, seed, folds)
+    texts = [examples[index].text for index in drawn]
+    targets = label_indices(labels, [examples[index].label for index in drawn])
     base = FeatureCache(BaseReader(model, tokenizer, causal=causal))
-    scores = []
-    for number in np.unique(numbers[numbers >= 0]):
-        inside, outside = np.flatnonzero(numbers != number), np.flatnonzero(numbers == number)
+    accuracies = []
+    for train, test in PredefinedSplit(assign_folds(texts, targets, seed, folds)).split():
         fitted = LinearClassifier.fit(
-            [texts[place] for place in inside],
-            targets[inside],
+            [texts[index] for index in train],
+            targets[train],
             len(labels),
             use_tfidf=False,
             base=base,
             seed=seed,
         )
-        guess = fitted.probabilities([texts[place] for place in outside]).argmax(axis=1)
-        scores.append(float((guess == targets[outside]).mean()))
-    return scores
+        predicted = fitted.probabilities([texts[index] for index in test]).argmax(axis=1)
+        accuracies.append(float((predicted == targets[test]).mean()))
+    return accuracies

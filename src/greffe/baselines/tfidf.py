@@ -1,8 +1,6 @@
-"""TF-IDF of words and characters: texts → sparse rows, and the vectorizers as lists and arrays.
+"""TF-IDF of words and characters: texts → sparse rows. Saved as term lists and weights.
 
-Knows no labels. Words in runs of 1-2, characters in runs of 2-5 inside words; what is shared with
-texts of other people are words alone, without accents, each in two texts or more. Each block's rows
-have length one.
+A block is one scikit-learn `TfidfVectorizer`; the rows of a block have length one.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from greffe.errors import CorruptError, DataError
 BLOCKS: Mapping[str, Mapping[str, Any]] = {
     "words": {"analyzer": "word", "ngram_range": (1, 2)},
     "characters": {"analyzer": "char_wb", "ngram_range": (2, 5)},
+    # Words shared with auxiliary data.
     "shared": {
         "analyzer": "word",
         "ngram_range": (1, 2),
@@ -30,79 +29,85 @@ SHARED = ("shared",)
 
 
 class Tfidf:
-    """A vocabulary a block, with the weight of each term; one without any term has no columns."""
+    """A fitted vectorizer for each block that has terms, in the order of BLOCKS."""
 
-    def __init__(
-        self, vocabularies: Mapping[str, Sequence[str]], idf: Mapping[str, np.ndarray]
-    ) -> None:
-        # Columns stand in the order of BLOCKS, whatever order a file has.
-        self.vocabularies = {n: list(vocabularies[n]) for n in BLOCKS if n in vocabularies}
-        self.idf = {name: np.asarray(idf[name], dtype=np.float32) for name in self.vocabularies}
-        for name, terms in self.vocabularies.items():
-            if self.idf[name].shape != (len(terms),) or len(set(terms)) != len(terms):
-                raise CorruptError(
-                    f"The TF-IDF {name} do not belong together.",
-                    expected=f"{len(terms):,} different terms, each with one weight",
-                    found=f"{len(set(terms)):,} terms, weights {self.idf[name].shape}",
-                )
+    def __init__(self, vectorizers: Mapping[str, Any]) -> None:
+        self.vectorizers = {name: vectorizers[name] for name in BLOCKS if name in vectorizers}
 
     @classmethod
     def fit(cls, texts: Sequence[str], blocks: Sequence[str] = OWN) -> tuple[Self, Any]:
-        """Terms of these texts, weighted by how few have them; and `transform` of the texts."""
-        vocabularies: dict[str, list[str]] = {}
-        idf, counted = {}, {}
+        """Fit to the texts; return the vectorizers and the texts' rows."""
+        from scipy import sparse
+
+        fitted, rows = {}, []
         for name in blocks:
-            counter = _counter(name)
+            vectorizer = _vectorizer(name)
             try:
-                counts = counter.fit_transform(texts)
-            except ValueError:  # what scikit-learn says of texts without any term
-                vocabularies[name], idf[name] = [], np.empty(0)
+                rows.append(vectorizer.fit_transform(texts))
+            except ValueError:  # scikit-learn's answer to texts without a single term
                 continue
-            found_in = np.bincount(counts.indices, minlength=counts.shape[1])
-            vocabularies[name] = counter.get_feature_names_out().tolist()
-            idf[name] = np.log((1 + len(texts)) / (1 + found_in)) + 1
-            counted[name] = counts
-        if not any(vocabularies.values()):
-            often = " that stand in two of them" if blocks == SHARED else ""
+            fitted[name] = vectorizer
+        if not fitted:
+            often = " that occur in two of them" if blocks == SHARED else ""
             raise DataError(
                 f"There are no words{often} in the texts.",
                 expected=f"texts with letters or digits, words{often}",
                 found=f"{len(texts)} texts, the first is {texts[0][:40]!r}" if texts else "none",
                 hint="name the columns: --text-column NAME --label-column NAME",
             )
-        fitted = cls(vocabularies, idf)
-        return fitted, fitted._weighted(counted)
+        return cls(fitted), sparse.hstack(rows, format="csr")
+
+    @classmethod
+    def restore(
+        cls, vocabularies: Mapping[str, Sequence[str]], idf: Mapping[str, np.ndarray]
+    ) -> Self:
+        """Rebuild from the terms and weights of each block."""
+        vectorizers = {}
+        for name, terms in vocabularies.items():
+            vectorizers[name] = _vectorizer(name, vocabulary=list(terms))
+            try:
+                vectorizers[name].idf_ = np.asarray(idf[name], dtype=np.float32)
+            except ValueError:  # duplicate terms, or another number of weights
+                raise CorruptError(
+                    f"The TF-IDF terms and weights of block {name!r} do not match.",
+                    expected=f"{len(terms):,} different terms, each with one weight",
+                    found=f"{len(set(terms)):,} terms, weights {idf[name].shape}",
+                ) from None
+        return cls(vectorizers)
+
+    def __or__(self, other: Tfidf) -> Tfidf:
+        """Return the blocks of both."""
+        return Tfidf(self.vectorizers | other.vectorizers)
+
+    @property
+    def vocabularies(self) -> dict[str, list[str]]:
+        """The terms of each block, in column order."""
+        return {
+            name: vectorizer.get_feature_names_out().tolist()
+            for name, vectorizer in self.vectorizers.items()
+        }
+
+    @property
+    def idf(self) -> dict[str, np.ndarray]:
+        """The weight of each term."""
+        return {name: vectorizer.idf_ for name, vectorizer in self.vectorizers.items()}
 
     @property
     def columns(self) -> int:
-        """Features of a text."""
-        return sum(len(terms) for terms in self.vocabularies.values())
+        """Number of features."""
+        return sum(len(weights) for weights in self.idf.values())
 
     def transform(self, texts: Sequence[str]) -> Any:
-        """Sparse rows [N, columns], float32; a text without a known term is all zeros."""
-        return self._weighted(
-            {
-                name: _counter(name, terms).transform(texts)
-                for name, terms in self.vocabularies.items()
-                if terms
-            }
-        )
-
-    def _weighted(self, counts: Mapping[str, Any]) -> Any:
-        """Counts of terms → damped, weighted rows of length one, block beside block."""
+        """Return sparse rows [N, columns], float32; a text without a known term is all zeros."""
         from scipy import sparse
-        from sklearn.feature_extraction.text import TfidfTransformer
 
-        blocks = []
-        for name, matrix in counts.items():
-            weigher = TfidfTransformer(sublinear_tf=True)
-            weigher.idf_ = self.idf[name]
-            blocks.append(weigher.transform(matrix))
-        return sparse.hstack(blocks, format="csr")
+        parts = [vectorizer.transform(texts) for vectorizer in self.vectorizers.values()]
+        return sparse.hstack(parts, format="csr")
 
 
-def _counter(name: str, terms: Sequence[str] | None = None) -> Any:
-    from sklearn.feature_extraction.text import CountVectorizer
+def _vectorizer(name: str, vocabulary: list[str] | None = None) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
-    known = None if terms is None else {term: place for place, term in enumerate(terms)}
-    return CountVectorizer(**BLOCKS[name], vocabulary=known, dtype=np.float32)
+    return TfidfVectorizer(
+        **BLOCKS[name], vocabulary=vocabulary, sublinear_tf=True, dtype=np.float32
+    )

@@ -1,4 +1,4 @@
-"""Stack: TF-IDF, a base's features and what teachers say in one linear model, as a run."""
+"""greffe linear: fit TF-IDF, a base's features and class scores of feature runs, as one run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from greffe.baselines.linear_classifier import fit_linear
+from greffe.baselines.linear_classifier import LinearClassifier, fit_linear
 from greffe.baselines.linear_runs import open_feature_run, require_labels, write_linear_run
 from greffe.config.options import Reading
 from greffe.data.tables import label_order
@@ -31,10 +31,7 @@ def linear(
     options: Reading | None = None,
     overwrite: bool = False,
 ) -> RunDirectory:
-    """Fit one linear model; its penalty is chosen by cross-validation inside the texts.
-
-    `also` are labelled texts of others, learnt from beside one's own.
-    """
+    """Fit one linear model; its penalty is chosen by cross-validation inside the training texts."""
     threads = set_up_compute()
     options = options or Reading()
     for feature_run in feature_runs:
@@ -42,16 +39,12 @@ def linear(
     examples = load_examples(data, options)
     labels = label_order(example.label for example in examples)
     check_classes(labels, examples)
-    if parent is not None and parent.manifest().kind == "classifier":
-        notice(
-            f"{parent.name} has learnt labels already: if these texts were among its own, the "
-            "cross-validated accuracy flatters"
-        )
-    auxiliary_tables = open_auxiliary(aux_data, labels, options, known=examples)
+    _warn_if_labelled(parent)
+    auxiliary = open_auxiliary(aux_data, labels, options, known=examples)
     earlier = {} if parent is None else earlier_data(parent)
-    hashes = {"train": data_hash(examples), **auxiliary_tables.hashes, **earlier}
-    # Opened before the folder is: a damaged teacher must not cost the run that is replaced.
-    asked = [open_feature_run(feature_run) for feature_run in feature_runs]
+    hashes = {"train": data_hash(examples), **auxiliary.hashes, **earlier}
+    # Opened before the folder: a damaged feature run must not cost the run that is replaced.
+    readers = [open_feature_run(feature_run) for feature_run in feature_runs]
     warn_if_trained_on(feature_runs, [hashes["train"]])
     sources = [table for table in (data, *aux_data) if isinstance(table, str | Path)]
     sources += [run.path for run in (parent, *feature_runs) if run is not None]
@@ -62,11 +55,10 @@ def linear(
             labels,
             tfidf=tfidf,
             base=parent,
-            feature_runs=asked,
-            auxiliary=auxiliary_tables.auxiliary,
+            feature_runs=readers,
+            auxiliary=auxiliary.auxiliary,
             seed=seed,
         )
-        settings = classifier.settings
         run = write_linear_run(
             folder.path,
             classifier,
@@ -75,27 +67,45 @@ def linear(
             feature_runs=feature_runs,
             threads=threads,
             data=hashes,
-            result={
-                "texts": settings.texts,
-                "auxiliary": settings.auxiliary,
-                "seconds": round(time.perf_counter() - began, 1),
-                "c": settings.c,
-                "base_weight": settings.base_weight,
-                "features": len(classifier.weights),
-                "tfidf_features": classifier.tfidf.columns if classifier.tfidf else 0,
-                "accuracy": settings.accuracy,
-                "log_loss": settings.log_loss,
-            },
+            result=_result(classifier, time.perf_counter() - began),
         )
-    notice(
-        f"stack: {settings.texts:,} texts"
-        + (f" beside {settings.auxiliary:,} of others" if settings.auxiliary else "")
-        + f", {len(classifier.weights):,} features, C = {settings.c:g}"
-        + (
-            f", cross-validated accuracy {settings.accuracy:.1%}"
-            if settings.accuracy is not None
-            else ", too few texts to cross-validate"
-        )
-    )
+    _summarize(classifier)
     run.say_where()
     return run
+
+
+def _warn_if_labelled(parent: RunDirectory | None) -> None:
+    if parent is not None and parent.manifest().kind == "classifier":
+        notice(
+            f"{parent.name} was trained on labels: if these texts were among them, the "
+            "cross-validated accuracy is optimistic"
+        )
+
+
+def _result(classifier: LinearClassifier, seconds: float) -> dict[str, object]:
+    settings = classifier.settings
+    return {
+        "texts": settings.texts,
+        "auxiliary": settings.auxiliary,
+        "seconds": round(seconds, 1),
+        "c": settings.c,
+        "base_weight": settings.base_weight,
+        "features": len(classifier.weights),
+        "tfidf_features": classifier.tfidf.columns if classifier.tfidf else 0,
+        "accuracy": settings.accuracy,
+        "log_loss": settings.log_loss,
+    }
+
+
+def _summarize(classifier: LinearClassifier) -> None:
+    settings = classifier.settings
+    auxiliary = f" and {settings.auxiliary:,} auxiliary texts" if settings.auxiliary else ""
+    accuracy = (
+        "too few texts to cross-validate"
+        if settings.accuracy is None
+        else f"cross-validated accuracy {settings.accuracy:.1%}"
+    )
+    notice(
+        f"linear: {settings.texts:,} texts{auxiliary}, {len(classifier.weights):,} features, "
+        f"C = {settings.c:g}, {accuracy}"
+    )

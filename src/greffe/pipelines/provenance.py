@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from greffe.baselines.features import KeepingReader, Reader
+from greffe.baselines.features import CachedReader, Reader
 from greffe.baselines.linear_runs import feature_runs_of, open_feature_run, run_hash
 from greffe.errors import MismatchError
 from greffe.progress import notice
@@ -25,7 +25,7 @@ class FeatureRuns:
         for run in runs:
             if run.path not in self._readers:
                 feature_run = open_feature_run(run)
-                self._readers[run.path] = KeepingReader(feature_run.columns, feature_run.features)
+                self._readers[run.path] = CachedReader(feature_run.columns, feature_run.features)
 
     def readers(self, runs: Sequence[RunDirectory]) -> list[Reader]:
         """What asks these runs, in their order."""

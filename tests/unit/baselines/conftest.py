@@ -1,13 +1,14 @@
-"""Reviews in three classes, and a base that stands in for a trained one."""
+"""Reviews in three classes, and stand-ins for a trained base."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 
-from greffe.baselines.features import BaseReader
+from greffe.baselines.features import BaseReader, FeatureRun
+from greffe.baselines.logistic_regression import softmax
 from greffe.config.sections import ModelSpec
 from greffe.data.tokenizer import Tokenizer
 from greffe.model.model import build_model
@@ -18,7 +19,7 @@ WORDS = ("magnifique superbe beau", "ennuyeux nul décevant", "correct moyen pas
 
 @pytest.fixture(scope="session")
 def reviews() -> tuple[list[str], np.ndarray]:
-    """Ninety texts, mostly with a word of their class, and their classes."""
+    """Ninety texts, most with a word of their class, and their class numbers."""
     draw = rng(0, "reviews")
     targets = np.arange(90) % 3
     texts = []
@@ -38,7 +39,7 @@ def reader(tiny_tokenizer: Tokenizer) -> BaseReader:
 
 
 class Known(BaseReader):
-    """Stands in for a base: vectors that were given beforehand."""
+    """A base with given vectors."""
 
     def __init__(self, vectors: dict[str, np.ndarray]) -> None:
         self.vectors = vectors
@@ -52,9 +53,33 @@ class Known(BaseReader):
 
 
 @pytest.fixture
-def telling(reviews: tuple[list[str], np.ndarray]) -> Known:
-    """A base that knows every class without doubt."""
+def informative(reviews: tuple[list[str], np.ndarray]) -> Known:
+    """A base whose features identify every class."""
     texts, targets = reviews
     noise = rng(1, "telling").normal(size=(len(texts), 5))
     known = np.column_stack((np.eye(3)[targets], 0.1 * noise)).astype(np.float32)
     return Known(dict(zip(texts, known, strict=True)))
+
+
+@pytest.fixture(scope="session")
+def random_run() -> Callable[..., FeatureRun]:
+    """Makes feature runs whose class scores are a random function of the text."""
+
+    def make(classes: int, seed: int = 0) -> FeatureRun:
+        def probabilities(texts: Sequence[str]) -> np.ndarray:
+            drawn = [rng(seed, "teacher", text).normal(size=classes) for text in texts]
+            return softmax(3 * np.array(drawn).reshape(len(texts), classes))
+
+        return FeatureRun(classes, probabilities)
+
+    return make
+
+
+@pytest.fixture
+def informative_run(reviews: tuple[list[str], np.ndarray]) -> FeatureRun:
+    """A feature run with five other labels, which tell ours apart nine times out of ten."""
+    draw = rng(2, "knowing")
+    told = [label if draw.random() < 0.9 else draw.integers(3) for label in reviews[1]]
+    probabilities = softmax(4 * np.eye(5)[told] + draw.normal(size=(len(told), 5)))
+    known = dict(zip(reviews[0], probabilities, strict=True))
+    return FeatureRun(5, lambda texts: np.stack([known[text] for text in texts]))

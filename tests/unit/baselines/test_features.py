@@ -1,21 +1,31 @@
-"""Features of a base: pooled as promised, long texts by windows, each text read once."""
+"""Features of bases and feature runs: pooling, windows, centered scores, caching."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from greffe.baselines.features import BaseReader, FeatureCache, base_features
+from greffe.baselines import features as module
+from greffe.baselines.features import (
+    BaseReader,
+    CachedReader,
+    FeatureCache,
+    FeatureRun,
+    base_features,
+    centered_logs,
+    run_features,
+)
 from greffe.model.pooling import pool
 
 LONG = "Ce livre est magnifique mais vraiment beaucoup trop long, hélas, et je le relirai. " * 3
 
 
 def by_hand(reader: BaseReader, ids: np.ndarray) -> np.ndarray:
-    """Embedding's mean, last layer's mean, last layer at the end, of one window."""
+    """Mean embedding, mean and last token of the last layer, of one window."""
     row = torch.from_numpy(reader.tokenizer.wrap(ids))[None].long()
     model = reader.model.eval()
     with torch.no_grad():
@@ -35,7 +45,7 @@ def test_each_text_is_pooled_without_its_padding(reader: BaseReader, causal: boo
         np.testing.assert_allclose(row, by_hand(reader, ids), atol=1e-5)
 
 
-def test_reading_to_the_left_only_is_another_reading(reader: BaseReader) -> None:
+def test_causal_features_differ(reader: BaseReader) -> None:
     texts = ["Ce livre est vraiment beau."]
     both = base_features(reader.model, reader.tokenizer, texts, causal=False)
     left = base_features(reader.model, reader.tokenizer, texts, causal=True)
@@ -56,7 +66,7 @@ def test_a_long_text_is_the_mean_of_its_windows_by_length(reader: BaseReader) ->
     np.testing.assert_allclose(after, reader.features([""])[0], atol=1e-5)
 
 
-def test_a_base_in_training_is_read_without_dropout(reader: BaseReader) -> None:
+def test_a_base_in_training_mode_is_read_without_dropout(reader: BaseReader) -> None:
     reader.model.train()
     texts = ["Ce livre est beau."]
     np.testing.assert_array_equal(reader.features(texts), reader.features(texts))
@@ -81,17 +91,67 @@ def test_a_text_is_read_once(reader: BaseReader, monkeypatch: pytest.MonkeyPatch
     assert cache.features([]).shape == (0, reader.columns)
 
 
-def test_pooling_is_that_of_the_heads(reader: BaseReader) -> None:
-    """The mean and the end of the last layer are what a fresh classification head would read."""
+def test_pooling_matches_the_heads(reader: BaseReader) -> None:
+    """Mean and last token of the last layer are what a classification head reads."""
     texts = ["Ce livre est beau.", "Le film !"]
     rows = [reader.tokenizer.wrap(ids) for ids in reader.tokenizer.encode_batch(texts)]
     lengths = torch.tensor([len(row) for row in rows])
     ids = torch.full((2, int(lengths.max())), reader.tokenizer.pad)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = torch.from_numpy(row)
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = torch.from_numpy(row)
     model = reader.model.eval()
     with torch.no_grad():
         hidden = model.base(ids, causal=False, lengths=lengths)
     found = reader.features(texts)
     np.testing.assert_allclose(found[:, 16:32], pool(hidden, lengths, "mean"), atol=1e-5)
     np.testing.assert_allclose(found[:, 32:], pool(hidden, lengths, "last"), atol=1e-5)
+
+
+def test_a_cached_text_is_not_read_again() -> None:
+    read: list[str] = []
+
+    def lengths(texts: Sequence[str]) -> np.ndarray:
+        read.extend(texts)
+        return np.array([[len(text), 1.0] for text in texts])
+
+    reader = CachedReader(2, lengths)
+    assert reader.features([]).shape == (0, 2)
+    np.testing.assert_array_equal(reader.features(["a", "bcd", "a"])[:, 0], [1, 3, 1])
+    np.testing.assert_array_equal(reader.features(["bcd", "ef"]), [[3, 1], [2, 1]])
+    assert read == ["a", "bcd", "ef"]
+
+
+# --- feature runs -------------------------------------------------------------------------------
+
+
+def test_scores_are_centered_log_probabilities() -> None:
+    found = centered_logs(np.array([[0.5, 0.5], [0.8, 0.2], [1.0, 0.0]]))
+    half = np.log(4) / 2, np.log(1e6) / 2
+    expected = [[0, 0], [half[0], -half[0]], [half[1], -half[1]]]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert found.dtype == np.float32
+    three = centered_logs(np.array([[0.2, 0.3, 0.5]]))
+    np.testing.assert_allclose(three.sum(), 0, atol=1e-6)
+    np.testing.assert_allclose(three[0, 2] - three[0, 0], np.log(2.5), rtol=1e-6)
+
+
+def test_feature_runs_predict_block_by_block(
+    random_run: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "BLOCK_TEXTS", 4)
+    sizes: list[int] = []
+
+    def probabilities(texts: Sequence[str]) -> np.ndarray:
+        sizes.append(len(texts))
+        found: np.ndarray = random_run(2).probabilities(texts)
+        return found
+
+    texts = [f"texte {number}" for number in range(10)]
+    (found,) = run_features([FeatureRun(2, probabilities)], texts)
+    assert sizes == [4, 4, 2]
+    np.testing.assert_array_equal(found, random_run(2).features(texts))
+    assert "feature runs: 100%" in capsys.readouterr().err
+    two, three = run_features([random_run(2), random_run(3)], texts)
+    assert (two.shape, three.shape) == ((10, 2), (10, 3))
+    assert run_features([], texts) == []
+    assert random_run(3).features([]).shape == (0, 3)

@@ -1,37 +1,37 @@
-"""The linear classifier: learns, chooses, weighs its blocks, and is the same after a save."""
+"""The linear classifier: it learns, chooses its settings and weights its blocks of features."""
 
 from __future__ import annotations
 
-import json
 import time
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from greffe.baselines import linear_classifier as module
-from greffe.baselines.features import BaseReader
+from greffe.baselines.cross_validation import Choice
+from greffe.baselines.features import BaseReader, FeatureRun, Reader
 from greffe.baselines.linear_classifier import LinearClassifier, fit_linear, majority
-from greffe.baselines.selection import Choice
 from greffe.baselines.tfidf import Tfidf
 from greffe.data.tables import Example
-from greffe.errors import CorruptError, DataError, RecipeError
+from greffe.errors import DataError, RecipeError
 from greffe.samples.toy import toy_reviews
 from greffe.seeding import rng
 
 Reviews = tuple[list[str], np.ndarray]
 
 
-def fit(reviews: Reviews, *, tfidf: bool = True, base: BaseReader | None = None) -> Any:
+def fit(reviews: Reviews, *, tfidf: bool = True, base: Any = None, feature_runs: Any = ()) -> Any:
     texts, targets = reviews
-    return LinearClassifier.fit(texts, targets, 3, use_tfidf=tfidf, base=base, seed=0)
+    return LinearClassifier.fit(
+        texts, targets, 3, use_tfidf=tfidf, base=base, feature_runs=feature_runs, seed=0
+    )
 
 
-def test_it_learns_three_classes_and_says_how_well(reviews: Reviews) -> None:
+def test_it_learns_three_classes_and_cross_validates(reviews: Reviews) -> None:
     texts, targets = reviews
     fitted = fit(reviews)
     probabilities = fitted.probabilities(texts)
@@ -43,70 +43,128 @@ def test_it_learns_three_classes_and_says_how_well(reviews: Reviews) -> None:
     assert fitted.settings.base_weight is None and fitted.settings.base_columns == 0
 
 
-def test_a_base_that_knows_more_is_listened_to(reviews: Reviews, telling: BaseReader) -> None:
-    alone, stacked = fit(reviews), fit(reviews, base=telling)
-    base_only = fit(reviews, tfidf=False, base=telling)
+def test_an_informative_base_is_used(reviews: Reviews, informative: BaseReader) -> None:
+    alone, stacked = fit(reviews), fit(reviews, base=informative)
+    base_only = fit(reviews, tfidf=False, base=informative)
     assert stacked.settings.log_loss < 0.5 * alone.settings.log_loss
     assert stacked.settings.accuracy > 0.97 and base_only.settings.accuracy > 0.97
     assert stacked.settings.base_weight > 1 and base_only.settings.base_weight is None
     assert (stacked.probabilities(reviews[0]).argmax(axis=1) == reviews[1]).mean() > 0.97
 
 
-def test_stacked_it_is_scikit_learns_model_of_all_columns(
-    reviews: Reviews, telling: BaseReader
+@pytest.mark.parametrize("kind", ["tfidf", "base", "all", "alone"])
+def test_it_equals_scikit_learn_on_all_columns(
+    kind: str,
+    reviews: Reviews,
+    informative: BaseReader,
+    random_run: Callable[..., FeatureRun],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Scores and the base's vectors are standardized; only the base has a weight."""
     texts, targets = reviews
-    stacked = fit(reviews, base=telling)
-    chosen = stacked.settings
-    standard = StandardScaler().fit_transform(telling.features(texts))
-    terms, _ = Tfidf.fit(texts)
-    rows = np.hstack(
-        (terms.transform(texts).toarray(), chosen.base_weight * standard / np.sqrt(telling.columns))
-    )
-    usual = LogisticRegression(C=chosen.c, tol=1e-7, max_iter=10_000).fit(rows, targets)
-    np.testing.assert_allclose(stacked.probabilities(texts), usual.predict_proba(rows), atol=5e-3)
+    base = informative if kind in ("base", "all") else None
+    has_tfidf = kind in ("tfidf", "all")
+    weight = 0.4 if base else 1.0
+    monkeypatch.setattr(module, "choose", lambda *_: Choice(2.0, weight, 0.5, 0.5))
+    feature_runs = [random_run(2), random_run(5, seed=1)]
+    fitted = fit(reviews, tfidf=has_tfidf, base=base, feature_runs=feature_runs)
+
+    def standard(reader: Reader) -> np.ndarray:
+        rows: np.ndarray = StandardScaler().fit_transform(reader.features(texts))
+        return rows / np.sqrt(reader.columns)
+
+    scores = [standard(feature_run) for feature_run in feature_runs]
+    for rows in scores:
+        assert np.mean((rows**2).sum(axis=1)) == pytest.approx(1)
+    parts = [Tfidf.fit(texts)[1].toarray()] if has_tfidf else []
+    parts += [weight * standard(base)] if base else []
+    rows = np.hstack([*parts, *scores])
+    expected = LogisticRegression(C=2.0, tol=1e-7, max_iter=10_000).fit(rows, targets)
+    np.testing.assert_allclose(fitted.probabilities(texts), expected.predict_proba(rows), atol=2e-3)
+    assert fitted.weights.shape == (rows.shape[1], 3)
+    assert fitted.settings.base_weight == (weight if base else None)
+    assert fitted.settings.base_columns == (informative.columns if base else 0)
+    assert fitted.settings.run_columns == [2, 5]
 
 
-def test_a_base_that_knows_nothing_is_hardly_listened_to(reviews: Reviews, telling: Any) -> None:
+def test_the_base_weight_is_chosen_unless_the_base_is_alone(
+    reviews: Reviews,
+    informative: BaseReader,
+    random_run: Callable[..., FeatureRun],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[Sequence[float]] = []
+
+    def note(_: Any, weights: Sequence[float], *__: Any) -> Choice:
+        tried.append(weights)
+        return Choice(2.0, 1.0, 0.5, 0.5)
+
+    monkeypatch.setattr(module, "choose", note)
+    feature_runs = [random_run(2)]
+    fit(reviews, feature_runs=feature_runs)
+    fit(reviews, tfidf=False, base=informative, feature_runs=feature_runs)
+    fit(reviews, tfidf=False, base=informative)
+    assert tried == [(1.0,), module.BASE_WEIGHTS, (1.0,)]
+
+
+def test_a_feature_run_with_other_labels_is_used(
+    reviews: Reviews, informative_run: FeatureRun
+) -> None:
+    without, both = fit(reviews), fit(reviews, feature_runs=[informative_run])
+    alone = fit(reviews, tfidf=False, feature_runs=[informative_run])
+    assert both.settings.log_loss < 0.8 * without.settings.log_loss
+    assert both.settings.accuracy > without.settings.accuracy
+    assert alone.settings.accuracy > 0.8 and alone.tfidf is None
+
+
+def test_an_uninformative_base_gets_the_smallest_weight(reviews: Reviews, informative: Any) -> None:
     noise = rng(5, "noise").normal(size=(90, 200)).astype(np.float32)
-    telling.vectors = dict(zip(reviews[0], noise, strict=True))
-    stacked = fit(reviews, base=telling)
+    informative.vectors = dict(zip(reviews[0], noise, strict=True))
+    stacked = fit(reviews, base=informative)
     assert stacked.settings.base_weight == 0.1
     assert stacked.settings.accuracy >= fit(reviews).settings.accuracy - 0.05
 
 
-def test_features_count_alike_whatever_their_size(reviews: Reviews, telling: Any) -> None:
-    before = fit(reviews, tfidf=False, base=telling).probabilities(reviews[0])
-    telling.vectors = {
+def test_features_are_standardized(reviews: Reviews, informative: Any) -> None:
+    before = fit(reviews, tfidf=False, base=informative).probabilities(reviews[0])
+    informative.vectors = {
         text: np.append(1000 + 50 * vector, np.float32(7.0)).astype(np.float32)
-        for text, vector in telling.vectors.items()
+        for text, vector in informative.vectors.items()
     }
-    fitted = fit(reviews, tfidf=False, base=telling)
-    assert fitted.scale[-1] == 0  # a feature that never changes says nothing
+    fitted = fit(reviews, tfidf=False, base=informative)
+    assert not fitted.weights[-1].any()  # a constant feature
     np.testing.assert_allclose(fitted.probabilities(reviews[0]), before, atol=0.01)
 
 
-def test_many_texts_are_fitted_without_inner_products(
-    reviews: Reviews, telling: BaseReader, monkeypatch: pytest.MonkeyPatch
+def test_many_texts_are_fitted_without_a_gram_matrix(
+    reviews: Reviews, informative: BaseReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = fit(reviews, base=telling)
-    monkeypatch.setattr(module, "GRAM_TEXTS", 89)
-    found = fit(reviews, base=telling)
+    expected = fit(reviews, base=informative)
+    monkeypatch.setattr(module, "COMPACT_TEXTS", 89)
+    found = fit(reviews, base=informative)
     assert found.settings.texts == 90
     monkeypatch.setattr(
         module,
         "choose",
         lambda *_: Choice(found.settings.c, found.settings.base_weight, 0, 0),
     )
-    monkeypatch.setattr(module, "GRAM_TEXTS", 90)
-    same = fit(reviews, base=telling)
+    monkeypatch.setattr(module, "COMPACT_TEXTS", 90)
+    same = fit(reviews, base=informative)
     np.testing.assert_allclose(
         found.probabilities(reviews[0]), same.probabilities(reviews[0]), atol=2e-3
     )
     assert expected.weights.shape == found.weights.shape
 
 
-def test_a_label_that_the_texts_lack_keeps_its_place(reviews: Reviews) -> None:
+def test_a_sample_of_many_texts_chooses(
+    reviews: Reviews, informative_run: FeatureRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "COMPACT_TEXTS", 80)
+    fitted = fit(reviews, feature_runs=[informative_run])
+    assert fitted.settings.texts == 90 and fitted.settings.accuracy > 0.8
+
+
+def test_a_label_without_texts_keeps_its_column(reviews: Reviews) -> None:
     texts, targets = reviews
     few = [
         Example(text, "ab"[label]) for text, label in zip(texts, targets, strict=True) if label < 2
@@ -120,7 +178,7 @@ def test_a_label_that_the_texts_lack_keeps_its_place(reviews: Reviews) -> None:
     )
 
 
-def test_one_text_a_class_is_enough() -> None:
+def test_one_text_per_class_is_enough() -> None:
     examples = [Example("Un livre magnifique.", "pos"), Example("Un film nul.", "neg")]
     fitted = fit_linear(examples, ["neg", "pos"], tfidf=True, base=None, seed=0)
     assert fitted.settings.accuracy is None
@@ -136,82 +194,8 @@ def test_unknown_labels_and_no_features_are_errors() -> None:
         fit_linear(examples, ["x", "y"], tfidf=False, base=None, seed=0)
 
 
-def test_the_majority_is_the_shares_of_the_classes() -> None:
+def test_majority_is_the_fraction_of_each_class() -> None:
     assert majority(np.array([0, 0, 2, 0]), 3).tolist() == [0.75, 0.0, 0.25]
-
-
-# --- on disk ----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def saved(reviews: Reviews, tmp_path: Path) -> Path:
-    fit(reviews).save(tmp_path)
-    return tmp_path
-
-
-@pytest.mark.parametrize("kind", ["tfidf", "base", "both"])
-def test_it_predicts_the_same_bits_after_a_save(
-    kind: str, reviews: Reviews, reader: BaseReader, tmp_path: Path
-) -> None:
-    base = reader if kind != "tfidf" else None
-    fitted = fit(reviews, tfidf=kind != "base", base=base)
-    fitted.save(tmp_path)
-    loaded = LinearClassifier.load(tmp_path, base)
-    texts = [*reviews[0], "", "Tout autre chose 日本"]
-    np.testing.assert_array_equal(loaded.probabilities(texts), fitted.probabilities(texts))
-    assert loaded.settings == fitted.settings
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["linear.json", "linear.safetensors"]
-
-
-def test_a_changed_term_is_noticed(saved: Path) -> None:
-    path = saved / "linear.json"
-    written = json.loads(path.read_text("utf-8"))
-    written["vocabularies"]["words"][3] = "autre"
-    path.write_text(json.dumps(written), "utf-8")
-    with pytest.raises(CorruptError, match="vocabularies"):
-        LinearClassifier.load(saved)
-
-
-def test_a_changed_weight_is_noticed(saved: Path) -> None:
-    tensors = load_file(saved / "linear.safetensors")
-    tensors["bias"][0] += 1
-    save_file(tensors, saved / "linear.safetensors")
-    with pytest.raises(CorruptError, match="damaged or was replaced"):
-        LinearClassifier.load(saved)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda written: written.pop("classes"), "damaged or from another version"),
-        (lambda written: written.update(format=2), "damaged or from another version"),
-        (lambda written: written.update(classes=4), "does not belong"),
-        (lambda written: written.update(base_columns=8), "does not belong"),
-    ],
-)
-def test_settings_of_another_model_are_noticed(saved: Path, change: Any, said: str) -> None:
-    path = saved / "linear.json"
-    written = json.loads(path.read_text("utf-8"))
-    change(written)
-    path.write_text(json.dumps(written), "utf-8")
-    with pytest.raises(CorruptError, match=said):
-        LinearClassifier.load(saved)
-
-
-@pytest.mark.parametrize("name", ["linear.json", "linear.safetensors"])
-def test_a_truncated_or_missing_file_is_noticed(saved: Path, name: str) -> None:
-    path = saved / name
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(CorruptError, match="damaged"):
-        LinearClassifier.load(saved)
-    path.unlink()
-    with pytest.raises(CorruptError, match="missing"):
-        LinearClassifier.load(saved)
-
-
-def test_a_base_that_is_not_its_own_is_noticed(saved: Path, reader: BaseReader) -> None:
-    with pytest.raises(CorruptError, match="does not belong to the base"):
-        LinearClassifier.load(saved, reader)
 
 
 @pytest.mark.alone

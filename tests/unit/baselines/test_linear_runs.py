@@ -1,4 +1,4 @@
-"""Linear runs with teachers: whole runs inside a run, checked whenever they are opened."""
+"""Linear runs with feature runs: whole runs inside a run, checked whenever they are opened."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from greffe.baselines.features import centered_logs
 from greffe.baselines.linear_classifier import fit_linear
 from greffe.baselines.linear_runs import load_linear, open_feature_run, write_linear_run
-from greffe.baselines.run_features import centred_logs
 from greffe.data.tables import Example, label_order
 from greffe.errors import CorruptError, RunError
 from greffe.inference.predict import predict
@@ -27,7 +27,7 @@ Stacked = Callable[..., Made]
 
 @pytest.fixture
 def stacked(tmp_path: Path) -> Stacked:
-    """Fits and writes a linear run; with it, what it says of the texts while in memory."""
+    """Fits and writes a linear run; returns it with its predictions while in memory."""
 
     def make(name: str, *feature_runs: RunDirectory, tfidf: bool = True, seed: int = 1) -> Made:
         examples = [Example(text, label) for label, text in toy_reviews(20, seed=seed)]
@@ -52,30 +52,32 @@ def stacked(tmp_path: Path) -> Stacked:
 
 
 @pytest.fixture
-def grafted(fresh_run: Callable[..., RunDirectory]) -> RunDirectory:
+def classifier(fresh_run: Callable[..., RunDirectory]) -> RunDirectory:
     """A finished classifier of three labels with fresh weights."""
-    run = fresh_run("grafted", LABELS)
+    run = fresh_run("classifier", LABELS)
     run.log(kind="train", step=1, loss=1.0)
     return run
 
 
-def test_a_grafted_classifier_is_asked_as_it_predicts(grafted: RunDirectory) -> None:
-    said = predict(load_model(grafted), load_tokenizer(grafted), LABELS, TEXTS, causal=False)
-    expected = np.array([[one.probabilities[label] for label in LABELS] for one in said])
-    feature_run = open_feature_run(grafted)
+def test_a_classifier_gives_its_predictions(classifier: RunDirectory) -> None:
+    predictions = predict(
+        load_model(classifier), load_tokenizer(classifier), LABELS, TEXTS, causal=False
+    )
+    expected = np.array([[one.probabilities[label] for label in LABELS] for one in predictions])
+    feature_run = open_feature_run(classifier)
     assert feature_run.columns == 3 and feature_run.features([]).shape == (0, 3)
-    np.testing.assert_array_equal(feature_run.features(TEXTS), centred_logs(expected))
+    np.testing.assert_array_equal(feature_run.features(TEXTS), centered_logs(expected))
     assert np.ptp(expected, axis=0).min() > 0
 
 
-def test_a_linear_run_is_asked_as_it_predicts(stacked: Stacked) -> None:
-    run, said = stacked("linear")
-    np.testing.assert_array_equal(open_feature_run(run).features(TEXTS), centred_logs(said))
+def test_a_linear_run_gives_its_predictions(stacked: Stacked) -> None:
+    run, predictions = stacked("linear")
+    np.testing.assert_array_equal(open_feature_run(run).features(TEXTS), centered_logs(predictions))
 
 
-def test_it_carries_its_teachers_with_it(stacked: Stacked, grafted: RunDirectory) -> None:
+def test_it_contains_its_feature_runs(stacked: Stacked, classifier: RunDirectory) -> None:
     other, _ = stacked("other", seed=2)
-    run, before = stacked("run", other, grafted, other)
+    run, before = stacked("run", other, classifier, other)
     folders = run.path / "feature_runs"
     assert sorted(path.name for path in folders.iterdir()) == ["0", "1", "2"]
     linear = {"run.json", "linear.json", "linear.safetensors"}
@@ -85,19 +87,19 @@ def test_it_carries_its_teachers_with_it(stacked: Stacked, grafted: RunDirectory
     first, second, third = run.manifest().feature_runs
     assert first == third != second
     shutil.rmtree(other.path)
-    shutil.rmtree(grafted.path)
+    shutil.rmtree(classifier.path)
     loaded = load_linear(run)
     np.testing.assert_array_equal(loaded.probabilities(TEXTS), before)
     assert loaded.settings.run_columns == [2, 3, 2]
 
 
-def test_a_teacher_may_have_teachers(stacked: Stacked, grafted: RunDirectory) -> None:
-    middle, _ = stacked("middle", grafted, seed=2)
+def test_a_feature_run_may_have_feature_runs(stacked: Stacked, classifier: RunDirectory) -> None:
+    middle, _ = stacked("middle", classifier, seed=2)
     run, before = stacked("run", middle, tfidf=False)
     kept = run.path / "feature_runs" / "0" / "feature_runs" / "0" / "weights.safetensors"
-    assert kept.read_bytes() == grafted.weights_path.read_bytes()
+    assert kept.read_bytes() == classifier.weights_path.read_bytes()
     shutil.rmtree(middle.path)
-    shutil.rmtree(grafted.path)
+    shutil.rmtree(classifier.path)
     np.testing.assert_array_equal(load_linear(run).probabilities(TEXTS), before)
     kept.unlink()
     with pytest.raises(CorruptError, match="feature_runs/0 is damaged or was replaced"):
@@ -105,7 +107,7 @@ def test_a_teacher_may_have_teachers(stacked: Stacked, grafted: RunDirectory) ->
 
 
 @pytest.mark.parametrize("name", ["run.json", "linear.json", "linear.safetensors"])
-def test_a_damaged_teacher_is_noticed(stacked: Stacked, name: str) -> None:
+def test_a_damaged_feature_run_is_noticed(stacked: Stacked, name: str) -> None:
     run, _ = stacked("run", stacked("other", seed=2)[0])
     path = run.path / "feature_runs" / "0" / name
     content = bytearray(path.read_bytes())
@@ -115,7 +117,7 @@ def test_a_damaged_teacher_is_noticed(stacked: Stacked, name: str) -> None:
         load_linear(run)
 
 
-def test_another_teacher_with_as_many_labels_is_noticed(stacked: Stacked) -> None:
+def test_another_feature_run_with_as_many_labels_is_noticed(stacked: Stacked) -> None:
     run, _ = stacked("run", stacked("other", seed=2)[0])
     stranger, _ = stacked("stranger", seed=3)
     shutil.copytree(stranger.path, run.path / "feature_runs" / "0", dirs_exist_ok=True)
@@ -123,7 +125,7 @@ def test_another_teacher_with_as_many_labels_is_noticed(stacked: Stacked) -> Non
         load_linear(run)
 
 
-def test_a_missing_teacher_is_named(stacked: Stacked) -> None:
+def test_a_missing_feature_run_is_named(stacked: Stacked) -> None:
     other, _ = stacked("other", seed=2)
     run, _ = stacked("run", other, other)
     shutil.rmtree(run.path / "feature_runs" / "1")
@@ -131,12 +133,12 @@ def test_a_missing_teacher_is_named(stacked: Stacked) -> None:
         load_linear(run)
 
 
-def test_who_labels_nothing_or_still_learns_cannot_teach(grafted: RunDirectory) -> None:
-    manifest = grafted.manifest()
-    grafted.write_manifest(manifest.model_copy(update={"status": "training"}))
+def test_a_feature_run_must_be_a_finished_classifier(classifier: RunDirectory) -> None:
+    manifest = classifier.manifest()
+    classifier.write_manifest(manifest.model_copy(update={"status": "training"}))
     with pytest.raises(RunError, match="not finished"):
-        open_feature_run(grafted)
-    grafted.write_manifest(manifest.model_copy(update={"kind": "language-model"}))
-    with pytest.raises(RunError, match="labels nothing") as caught:
-        open_feature_run(grafted)
+        open_feature_run(classifier)
+    classifier.write_manifest(manifest.model_copy(update={"kind": "language-model"}))
+    with pytest.raises(RunError, match="predicts no labels") as caught:
+        open_feature_run(classifier)
     assert "greffe finetune" in str(caught.value) and "greffe linear" in str(caught.value)

@@ -1,4 +1,4 @@
-"""The probe: tells a base that knows the classes from one that does not; folds are paired."""
+"""The probe: informative bases score higher than uninformative ones; folds are paired."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LABELS = ["neg", "pos"]
 
 @pytest.fixture
 def examples() -> list[Example]:
-    """The class is whether a certain word is there, among much else."""
+    """The class is given by one word among others."""
     draw = rng(0, "probe texts")
     others = ["long", "beau", "triste", "roman", "récit", "film", "toujours", "plutôt"]
     found = []
@@ -37,15 +37,13 @@ def score(reader: BaseReader, examples: list[Example], seed: int = 0) -> list[fl
     )
 
 
-def test_a_base_that_tells_the_words_apart_does_better_than_one_that_does_not(
-    reader: BaseReader, examples: list[Example]
-) -> None:
-    telling = score(reader, examples)
+def test_an_informative_base_scores_higher(reader: BaseReader, examples: list[Example]) -> None:
+    informative = score(reader, examples)
     with torch.no_grad():
         reader.model.base.embedding.weight.zero_()
     blind = score(reader, examples)
-    assert len(telling) == len(blind) == 5
-    assert np.mean(telling) > 0.9
+    assert len(informative) == len(blind) == 5
+    assert np.mean(informative) > 0.9
     assert 0.3 < np.mean(blind) < 0.7
 
 
@@ -61,17 +59,17 @@ def test_equal_seeds_give_equal_folds(
 
     monkeypatch.setattr(LinearClassifier, "fit", note)
     first = score(reader, examples)
-    reader.causal = True  # another base, for all the probe knows
+    reader.causal = True  # in effect another base
     score(reader, examples)
     assert fitted[:5] == fitted[5:] and len(first) == 5
     score(reader, examples, seed=1)
     assert all(one != other for one, other in zip(fitted[:5], fitted[10:], strict=True))
 
 
-def test_of_many_texts_a_sample_is_read(
+def test_many_texts_are_sampled(
     reader: BaseReader, examples: list[Example], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe, "PROBED_TEXTS", 20)
+    monkeypatch.setattr(probe, "PROBE_TEXTS", 20)
     sizes = []
     features = BaseReader.features
 

@@ -99,7 +99,7 @@ def test_what_it_learnt_from_is_recorded(train_intermediate: TrainIntermediate) 
     intermediate = train_intermediate([reviews(60, 2), reviews(40, 3)]).run
     manifest = intermediate.manifest()
     assert (manifest.kind, manifest.status) == ("classifier", "finished")
-    tables = {"also 1": data_hash(reviews(60, 2)), "also 2": data_hash(reviews(40, 3))}
+    tables = {"auxiliary 1": data_hash(reviews(60, 2)), "auxiliary 2": data_hash(reviews(40, 3))}
     assert manifest.lineage.data.items() >= tables.items()
     assert trained_on(intermediate, [data_hash(reviews(40, 3))])
 

@@ -162,7 +162,7 @@ def test_a_teacher_alone(
 def test_a_language_model_cannot_teach(
     examples: list[Example], parent: RunDirectory, tmp_path: Path
 ) -> None:
-    with pytest.raises(RunError, match="labels nothing"):
+    with pytest.raises(RunError, match="predicts no labels"):
         linear(examples, tmp_path / "out", feature_runs=[parent])
     assert not (tmp_path / "out").exists()
 
@@ -214,7 +214,7 @@ def test_texts_of_others_are_learnt_from_and_recorded(
     run = linear(examples, tmp_path / "out", aux_data=[others[:20], others[20:]])
     manifest = run.manifest()
     assert manifest.result["auxiliary"] == 60 and manifest.result["texts"] == 40
-    assert set(manifest.lineage.data) == {"train", "also 1", "also 2"}
+    assert set(manifest.lineage.data) == {"train", "auxiliary 1", "auxiliary 2"}
     alone = linear(examples, tmp_path / "alone")
     assert alone.manifest().result["auxiliary"] == 0
     texts = [example.text for example in others]
@@ -223,7 +223,7 @@ def test_texts_of_others_are_learnt_from_and_recorded(
 
 
 def test_texts_of_others_need_the_same_labels(examples: list[Example], tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="labels of its own") as caught:
+    with pytest.raises(DataError, match="other labels") as caught:
         linear(examples, tmp_path / "out", aux_data=[[Example("bof", "neutre")]])
     assert "neutre" in str(caught.value.found) and "--features-from" in str(caught.value.hint)
     assert not (tmp_path / "out").exists()
@@ -236,8 +236,8 @@ def test_copies_of_ones_own_texts_are_not_learnt_from_twice(
     copies = [Example(f" {one.text.upper()} ", one.label) for one in examples[:7]]
     run = linear(examples, tmp_path / "out", aux_data=[[*others, *copies]])
     assert run.manifest().result["auxiliary"] == 30
-    assert "7 texts are one's own too and are left out" in capsys.readouterr().err
-    with pytest.raises(DataError, match="nothing but one's own texts"):
+    assert "7 texts are in your data too" in capsys.readouterr().err
+    with pytest.raises(DataError, match="only texts that are in your data"):
         linear(examples, tmp_path / "none", aux_data=[copies])
 
 

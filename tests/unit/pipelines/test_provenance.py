@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from greffe.baselines.features import KeepingReader
 from greffe.baselines.linear_runs import open_feature_run
 from greffe.data.tables import Example
 from greffe.errors import CorruptError, MismatchError, RunError
@@ -17,9 +16,6 @@ from greffe.pipelines.linear import linear
 from greffe.pipelines.provenance import FeatureRuns, refuse_trained_on, warn_if_trained_on
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
-from greffe.study.cells import Choices, Trainer
-from greffe.study.parts import part_data
-from greffe.study.plan import Cell, plan_arms
 
 
 def reviews(count: int, seed: int) -> list[Example]:
@@ -40,20 +36,6 @@ def intermediate(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Ru
 Intermediate = Callable[[int], RunDirectory]
 
 
-def test_what_was_read_is_not_read_again() -> None:
-    read: list[str] = []
-
-    def lengths(texts: Sequence[str]) -> np.ndarray:
-        read.extend(texts)
-        return np.array([[len(text), 1.0] for text in texts])
-
-    reader = KeepingReader(2, lengths)
-    assert reader.features([]).shape == (0, 2)
-    np.testing.assert_array_equal(reader.features(["a", "bcd", "a"])[:, 0], [1, 3, 1])
-    np.testing.assert_array_equal(reader.features(["bcd", "ef"]), [[3, 1], [2, 1]])
-    assert read == ["a", "bcd", "ef"]
-
-
 def test_teachers_say_what_they_say_alone(intermediate: Intermediate) -> None:
     first, second = intermediate(11), intermediate(12)
     texts = [example.text for example in reviews(6, 3)]
@@ -61,28 +43,6 @@ def test_teachers_say_what_they_say_alone(intermediate: Intermediate) -> None:
     assert readers[0] is readers[2]
     for reader, run in zip(readers, (second, first, second), strict=True):
         np.testing.assert_array_equal(reader.features(texts), open_feature_run(run).features(texts))
-
-
-def test_only_an_advised_cell_depends_on_the_teachers(
-    intermediate: Intermediate, fresh_run: Callable[..., RunDirectory]
-) -> None:
-    base = fresh_run("base")
-    parts = part_data(reviews(60, 1), None, None, seed=0)
-
-    def keys(*feature_runs: RunDirectory) -> dict[str, str]:
-        arms = plan_arms(base, {}, frozen=False, feature_runs=feature_runs)
-        trainer = Trainer(
-            parts, Choices(None, None, ()), {base.path: "x"}, FeatureRuns(feature_runs)
-        )
-        return {arm.name: trainer.key(Cell(arm, parts.labelled, 1, is_full=True)) for arm in arms}
-
-    first, second = intermediate(11), intermediate(12)
-    without, one, other, both, turned = (
-        keys(*given) for given in ((), (first,), (second,), (first, second), (second, first))
-    )
-    stacked_runs = [found.pop("stacked+runs") for found in (one, other, both, turned)]
-    assert len({*stacked_runs, *without.values()}) == len(stacked_runs) + len(without)
-    assert one == other == both == turned == without
 
 
 def test_a_teacher_of_the_test_texts_is_refused(intermediate: Intermediate, tmp_path: Path) -> None:
@@ -111,7 +71,7 @@ def test_a_teacher_of_the_training_texts_is_told(
 def test_what_cannot_teach_is_an_error_when_opened(
     intermediate: Intermediate, fresh_run: Callable[..., RunDirectory]
 ) -> None:
-    with pytest.raises(RunError, match="labels nothing"):
+    with pytest.raises(RunError, match="predicts no labels"):
         FeatureRuns([fresh_run("model")])
     damaged = intermediate(14)
     (damaged.path / "linear.safetensors").write_bytes(b"")

@@ -1,0 +1,127 @@
+"""A linear classifier on disk: linear.json and linear.safetensors, never pickled.
+
+The base and the feature runs are not part of these files: see `linear_runs`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from pydantic import ValidationError
+
+from greffe.baselines.features import BaseReader, Reader
+from greffe.baselines.linear_classifier import LinearClassifier, LinearSettings
+from greffe.baselines.tfidf import BLOCKS, Tfidf
+from greffe.errors import CorruptError
+from greffe.model.weights import load_tensors, save_tensors
+from greffe.storage import read_json, write_json
+
+LINEAR_FILE = "linear.json"
+TENSORS_FILE = "linear.safetensors"
+ARRAYS = ("weights", "bias", "mean", "scale")
+
+
+def save_classifier(classifier: LinearClassifier, folder: Path) -> None:
+    """Write linear.safetensors and linear.json."""
+    arrays = {name: getattr(classifier, name) for name in ARRAYS}
+    vocabularies = None
+    if classifier.tfidf is not None:
+        arrays |= {f"idf.{name}": weights for name, weights in classifier.tfidf.idf.items()}
+        vocabularies = classifier.tfidf.vocabularies
+    digest = save_tensors(
+        folder / TENSORS_FILE,
+        {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()},
+    )
+    hashes = {"tensors": digest, "vocabularies": _terms_hash(vocabularies)}
+    settings = classifier.settings.model_copy(
+        update={"vocabularies": vocabularies, "hashes": hashes}
+    )
+    write_json(folder / LINEAR_FILE, settings.model_dump(mode="json"))
+
+
+def load_classifier(
+    folder: Path, base: BaseReader | None = None, feature_runs: Sequence[Reader] = ()
+) -> LinearClassifier:
+    """Read what `save_classifier` wrote, for the base and feature runs that it was fitted with."""
+    settings = _read_settings(folder)
+    tensors = load_tensors(folder / TENSORS_FILE, settings.hashes.get("tensors"))
+    arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+    _check_parts(folder, settings, arrays, base, feature_runs)
+    tfidf = None
+    if settings.vocabularies is not None:
+        idf = {name: arrays[f"idf.{name}"] for name in settings.vocabularies}
+        tfidf = Tfidf.restore(settings.vocabularies, idf)
+    return LinearClassifier(
+        settings.model_copy(update={"vocabularies": None, "hashes": {}}),
+        tfidf=tfidf,
+        base=base,
+        feature_runs=feature_runs,
+        **{name: arrays[name] for name in ARRAYS},
+    )
+
+
+def _read_settings(folder: Path) -> LinearSettings:
+    path = folder / LINEAR_FILE
+    try:
+        settings = LinearSettings.model_validate(read_json(path, "a linear classifier"))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise CorruptError(
+            f"{path} is damaged or from another version.",
+            expected="a linear classifier of format 1",
+            found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
+        ) from None
+    vocabularies = settings.vocabularies
+    if not set(vocabularies or {}) <= set(BLOCKS) or (
+        settings.hashes.get("vocabularies") != _terms_hash(vocabularies)
+    ):
+        raise CorruptError(
+            f"{path} is damaged: its vocabularies are not those that were saved.",
+            hint="copy the run again from its source, or train it again",
+        )
+    return settings
+
+
+def _check_parts(
+    folder: Path,
+    settings: LinearSettings,
+    arrays: Mapping[str, np.ndarray],
+    base: BaseReader | None,
+    feature_runs: Sequence[Reader],
+) -> None:
+    """Raise an error unless file, tensors, base and feature runs belong together."""
+    vocabularies = settings.vocabularies or {}
+    names = {*ARRAYS, *(f"idf.{name}" for name in vocabularies)}
+    columns = settings.base_columns + sum(settings.run_columns)
+    columns += sum(map(len, vocabularies.values()))
+    if set(arrays) != names or arrays["weights"].shape != (columns, settings.classes):
+        raise CorruptError(
+            f"{folder / TENSORS_FILE} does not belong to {LINEAR_FILE}.",
+            expected=f"{', '.join(sorted(names))}; weights for {columns:,} features",
+            found=", ".join(f"{name} {array.shape}" for name, array in arrays.items()),
+        )
+    if settings.base_columns != (base.columns if base is not None else 0):
+        raise CorruptError(
+            f"{folder / LINEAR_FILE} does not belong to the base in its run.",
+            expected=f"a base with {settings.base_columns} features",
+            found=str(base.columns) if base is not None else "no base",
+        )
+    if settings.run_columns != (found := [feature_run.columns for feature_run in feature_runs]):
+        raise CorruptError(
+            f"{folder / LINEAR_FILE} does not belong to the feature runs in its run.",
+            expected=f"feature runs with {settings.run_columns} classes",
+            found=f"{found}",
+        )
+
+
+def _terms_hash(vocabularies: Mapping[str, Sequence[str]] | None) -> str:
+    """SHA-256 of all terms in order."""
+    digest = hashlib.sha256()
+    for name, terms in sorted((vocabularies or {}).items()):
+        digest.update(f"{name}\n".encode())
+        digest.update("\n".join(terms).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

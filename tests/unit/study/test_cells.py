@@ -1,0 +1,45 @@
+"""Cells: the key of a result depends on what the result depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from greffe.config.options import Training
+from greffe.data.tables import Example
+from greffe.pipelines.linear import linear
+from greffe.pipelines.provenance import FeatureRuns
+from greffe.run import RunDirectory
+from greffe.samples.toy import toy_reviews
+from greffe.study.arms import AskedArms, Cell, TrainedArm
+from greffe.study.cell_inputs import CellInputs
+from greffe.study.cells import cell_key
+from greffe.study.parts import part_data
+from greffe.study.plan import plan_arms
+
+
+def reviews(count: int, seed: int) -> list[Example]:
+    return [Example(text, label) for label, text in toy_reviews(count, seed=seed)]
+
+
+def test_only_stacked_runs_depend_on_the_feature_runs(
+    fresh_run: Callable[..., RunDirectory], tmp_path: Path
+) -> None:
+    base = fresh_run("base")
+    parts = part_data(reviews(60, 1), None, None, seed=0)
+
+    def keys(*feature_runs: RunDirectory) -> dict[str, str]:
+        inputs = CellInputs(parts, Training(), FeatureRuns(feature_runs))
+        return {
+            arm.name: cell_key(Cell(arm, parts.labelled, 1, is_full=True), inputs)
+            for arm in plan_arms(AskedArms(base, feature_runs=feature_runs))
+            if isinstance(arm, TrainedArm)
+        }
+
+    first, second = (linear(reviews(30, seed), tmp_path / str(seed)) for seed in (11, 12))
+    without, one, other, both, swapped = (
+        keys(*given) for given in ((), (first,), (second,), (first, second), (second, first))
+    )
+    stacked_runs = [found.pop("stacked+runs") for found in (one, other, both, swapped)]
+    assert len({*stacked_runs, *without.values()}) == len(stacked_runs) + len(without)
+    assert one == other == both == swapped == without
