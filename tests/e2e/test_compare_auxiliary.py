@@ -83,7 +83,7 @@ def test_test_texts_among_the_others_are_never_learnt_from(world: Any, tmp_path:
     study = compared(world, tmp_path / "study", labels=[], aux_data=[[*OTHERS[:150], *copies]])
     [kept] = [arm.kept_run for arm in study.found.arms if arm.name == "tfidf+aux"]
     assert greffe.load(study.path / str(kept)).linear.settings.auxiliary == 150
-    with pytest.raises(DataError, match="nothing but one's own texts"):
+    with pytest.raises(DataError, match="only texts that are in your data"):
         compared(world, tmp_path / "other", aux_data=[copies])
     assert not (tmp_path / "other").exists()
 

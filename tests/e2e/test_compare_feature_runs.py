@@ -137,7 +137,7 @@ def test_teachers_that_a_study_refuses(
     for given, message in (
         (knows, "knows the test texts"),
         (pupil, "in a teacher of its own"),
-        (world.base, "labels nothing"),
+        (world.base, "predicts no labels"),
         ("nobody", "no run at nobody"),
     ):
         done = command(

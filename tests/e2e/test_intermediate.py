@@ -107,7 +107,7 @@ def test_labels_of_others_must_be_ones_own(
         *("finetune", "--from", world.base, "--data", world.train, "--aux-data", stars),
         *("--out", tmp_path / "clf"),
     )
-    assert refused.code != 0 and "labels of its own" in refused.err
+    assert refused.code != 0 and "other labels" in refused.err
     assert not (tmp_path / "clf").exists()
 
 

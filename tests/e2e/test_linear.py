@@ -49,7 +49,7 @@ def test_it_says_what_it_chose(world: Any, command: Callable[..., Any], tmp_path
         *("linear", "--data", world.train, "--from", world.classifier, "--no-tfidf"),
         *("--out", tmp_path / "tuned"),
     )
-    assert tuned.code == 0 and "flatters" in tuned.err and "flatters" not in stacked.err
+    assert tuned.code == 0 and "is optimistic" in tuned.err and "is optimistic" not in stacked.err
     neither = command("linear", "--data", world.train, "--no-tfidf", "--out", tmp_path / "x")
     assert neither.code == 2 and "--from" in neither.err
 
@@ -117,13 +117,15 @@ def test_teachers_from_the_command_line(
         *("--features-from", world.classifier, "--out", tmp_path / "run"),
     )
     assert intermediate.code == 0, intermediate.err
-    assert "predict with feature runs" in intermediate.err and "flatters" not in intermediate.err
+    assert (
+        "predict with feature runs" in intermediate.err and "is optimistic" not in intermediate.err
+    )
     assert greffe.load(tmp_path / "run").linear.settings.run_columns == [2, 2]
     again = command(
         *("linear", "--data", world.valid, "--features-from", tmp_path / "run", "--no-tfidf"),
         *("--out", tmp_path / "again"),
     )
-    assert again.code == 0 and "flatters" in again.err, again.err
+    assert again.code == 0 and "is optimistic" in again.err, again.err
     predicted = command("predict", tmp_path / "again", *TEXTS, "--format", "jsonl")
     assert predicted.code == 0 and len(predicted.out.splitlines()) == 2
     mute = command(

@@ -120,7 +120,7 @@ def test_copies_of_known_texts_are_not_taught(
 ) -> None:
     given = [*reviews(12, 1)[:5], *reviews(90, 2)]
     intermediate = train_intermediate([given]).run
-    assert "5 texts are one's own too" in capsys.readouterr().err
+    assert "5 texts are in your data too" in capsys.readouterr().err
     assert trained_on(intermediate, [data_hash(given)])
     without = train_intermediate(overwrite=True).run
     assert intermediate.manifest().lineage.data["train"] == without.manifest().lineage.data["train"]

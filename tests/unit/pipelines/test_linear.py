@@ -201,10 +201,10 @@ def test_a_teacher_of_these_very_texts_is_said_to_flatter(
 ) -> None:
     same = linear(examples, tmp_path / "same")
     linear(examples, tmp_path / "intermediate", feature_runs=[feature_run])
-    assert "flatters" not in capsys.readouterr().err
+    assert "is optimistic" not in capsys.readouterr().err
     linear(examples, tmp_path / "flattered", feature_runs=[feature_run, same])
     said = capsys.readouterr().err
-    assert f"{same.name} learnt from these very training texts" in said and "flatters" in said
+    assert f"{same.name} was trained on these training texts" in said and "is optimistic" in said
 
 
 def test_texts_of_others_are_learnt_from_and_recorded(
@@ -247,4 +247,4 @@ def test_a_teacher_that_learnt_these_texts_beside_others_is_announced(
     others = [Example(text, label) for label, text in toy_reviews(30, seed=5)]
     feature_run = linear(others, tmp_path / "teacher", aux_data=[examples])
     linear(examples, tmp_path / "out", feature_runs=[feature_run])
-    assert "teacher learnt from these very training texts" in capsys.readouterr().err
+    assert "teacher was trained on these training texts" in capsys.readouterr().err

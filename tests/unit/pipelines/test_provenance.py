@@ -1,4 +1,4 @@
-"""Teachers of a study: asked once a text, hashed, and questioned about what they know."""
+"""Feature runs of a study: read each text once, and may not have seen the test texts."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from greffe.pipelines.provenance import FeatureRuns, refuse_trained_on, warn_if_
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
 
+Trained = Callable[[int], RunDirectory]
+
 
 def reviews(count: int, seed: int) -> list[Example]:
     return [Example(text, label) for label, text in toy_reviews(count, seed=seed)]
 
 
 @pytest.fixture(scope="module")
-def intermediate(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], RunDirectory]:
-    """A teacher of thirty reviews from a seed."""
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """A linear run trained on thirty reviews drawn with a seed."""
     folder = tmp_path_factory.mktemp("feature_runs")
 
     def make(seed: int) -> RunDirectory:
@@ -33,11 +35,8 @@ def intermediate(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Ru
     return make
 
 
-Intermediate = Callable[[int], RunDirectory]
-
-
-def test_teachers_say_what_they_say_alone(intermediate: Intermediate) -> None:
-    first, second = intermediate(11), intermediate(12)
+def test_readers_give_the_features_of_their_runs(trained: Trained) -> None:
+    first, second = trained(11), trained(12)
     texts = [example.text for example in reviews(6, 3)]
     readers = FeatureRuns([first, second, first]).readers([second, first, second])
     assert readers[0] is readers[2]
@@ -45,35 +44,35 @@ def test_teachers_say_what_they_say_alone(intermediate: Intermediate) -> None:
         np.testing.assert_array_equal(reader.features(texts), open_feature_run(run).features(texts))
 
 
-def test_a_teacher_of_the_test_texts_is_refused(intermediate: Intermediate, tmp_path: Path) -> None:
-    feature_run = intermediate(11)
-    refuse_trained_on([feature_run], {data_hash(reviews(30, 12))})
-    pupil = linear(reviews(30, 12), tmp_path / "pupil", feature_runs=[feature_run])
-    for run, where in ((feature_run, "its train part"), (pupil, "a teacher of its own")):
-        with pytest.raises(MismatchError, match="knows the test texts") as caught:
-            refuse_trained_on([intermediate(13), run], {data_hash(reviews(30, 11))})
+def test_a_run_trained_on_the_test_texts_is_refused(trained: Trained, tmp_path: Path) -> None:
+    inner = trained(11)
+    refuse_trained_on([inner], {data_hash(reviews(30, 12))})
+    outer = linear(reviews(30, 12), tmp_path / "outer", feature_runs=[inner])
+    for run, where in ((inner, "its train part"), (outer, "one of its feature runs")):
+        with pytest.raises(MismatchError, match="was trained on the test texts") as caught:
+            refuse_trained_on([trained(13), run], {data_hash(reviews(30, 11))})
         assert where in str(caught.value) and run.name in str(caught.value)
 
 
-def test_a_teacher_of_the_training_texts_is_told(
-    intermediate: Intermediate, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_run_trained_on_the_training_texts_is_announced(
+    trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    feature_run, training = intermediate(11), {data_hash(reviews(30, 11))}
-    pupil = linear(reviews(30, 12), tmp_path / "pupil", feature_runs=[feature_run])
+    inner, training = trained(11), {data_hash(reviews(30, 11))}
+    outer = linear(reviews(30, 12), tmp_path / "outer", feature_runs=[inner])
     capsys.readouterr()
-    warn_if_trained_on([intermediate(13)], training)
-    assert "learnt from" not in capsys.readouterr().err
-    warn_if_trained_on([feature_run, pupil], training)
-    told = capsys.readouterr().err
-    assert f"{feature_run.name} learnt from these" in told and f"{pupil.name} learnt from" in told
+    warn_if_trained_on([trained(13)], training)
+    assert "was trained on" not in capsys.readouterr().err
+    warn_if_trained_on([inner, outer], training)
+    notices = capsys.readouterr().err
+    assert f"{inner.name} was trained on" in notices and f"{outer.name} was trained on" in notices
 
 
-def test_what_cannot_teach_is_an_error_when_opened(
-    intermediate: Intermediate, fresh_run: Callable[..., RunDirectory]
+def test_what_predicts_no_labels_cannot_be_opened(
+    trained: Trained, fresh_run: Callable[..., RunDirectory]
 ) -> None:
     with pytest.raises(RunError, match="predicts no labels"):
         FeatureRuns([fresh_run("model")])
-    damaged = intermediate(14)
+    damaged = trained(14)
     (damaged.path / "linear.safetensors").write_bytes(b"")
     with pytest.raises(CorruptError):
         FeatureRuns([damaged])

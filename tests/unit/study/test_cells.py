@@ -32,7 +32,7 @@ def test_only_stacked_runs_depend_on_the_feature_runs(
         inputs = CellInputs(parts, Training(), FeatureRuns(feature_runs))
         return {
             arm.name: cell_key(Cell(arm, parts.labelled, 1, is_full=True), inputs)
-            for arm in plan_arms(AskedArms(base, feature_runs=feature_runs))
+            for arm in plan_arms(AskedArms(base=base, feature_runs=feature_runs))
             if isinstance(arm, TrainedArm)
         }
 
