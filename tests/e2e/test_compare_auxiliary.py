@@ -12,6 +12,7 @@ import greffe
 from greffe.data.tables import Example
 from greffe.errors import DataError
 from greffe.progress import quiet
+from greffe.report.catalog import load_catalog
 from greffe.samples.toy import toy_reviews
 from greffe.studies import Study
 
@@ -103,4 +104,5 @@ def test_the_command_has_it_in_tables_and_page(
     )
     assert done.code == 0, done.err
     assert "tfidf+aux - tfidf" in done.out
-    assert "TF-IDF qui apprend aussi" in (out / "report.html").read_text("utf-8")
+    title = load_catalog("fr")("arm_titles.tfidf+aux")
+    assert title in (out / "report.html").read_text("utf-8")

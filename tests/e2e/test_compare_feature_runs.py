@@ -13,6 +13,7 @@ import greffe
 from greffe.data.tables import Example
 from greffe.errors import MismatchError
 from greffe.progress import quiet
+from greffe.report.catalog import load_catalog
 from greffe.samples.toy import toy_reviews
 from greffe.studies import Study
 
@@ -125,7 +126,8 @@ def test_the_command_has_it_in_tables_and_page(
     assert "stacked+runs - tfidf" in done.out and "stacked+runs - stacked" in done.out
     assert f"{world.classifier} learnt from these very training texts" in done.err
     assert f"{feature_run} learnt from" not in done.err
-    assert "stacked+runs" in (out / "report.html").read_text("utf-8")
+    name = load_catalog("fr")("arms.stacked+runs")
+    assert name in (out / "report.html").read_text("utf-8")
 
 
 def test_teachers_that_a_study_refuses(

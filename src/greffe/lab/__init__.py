@@ -1,1 +1,1 @@
-"""The original lab's five questions, answered by running them."""
+"""The original lab's five questions, each answered by an experiment."""

@@ -1,7 +1,7 @@
-"""Question 3: every parameter of a model with its two heads, and the totals that mistakes give.
+"""Question 3: the parameters of a model with its two heads, and the totals that mistakes give.
 
-A mistake is computed, never typed in: from a model of another shape, or from the real one's tensors
-without those that were forgotten. Knows no words for them.
+Each wrong total is computed: from a model of another shape, or from the tensors of the real one
+without those that were forgotten. Knows no texts.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from greffe.model.parameters import account
 from greffe.model.positions.learned import Learned
 
 PYTORCH_FEED_FORWARD = 2048
-"""What torch.nn.TransformerEncoderLayer takes if it is told nothing."""
+"""The default of torch.nn.TransformerEncoderLayer."""
 TOY_VOCABULARY = 100
 
 
 def count_parameters(recipe: Recipe, classes: int = 2) -> Counting:
-    """The account of a recipe's model, by formula and by count, with the usual mistakes."""
+    """Return the parameters of a recipe's model, by formula and by count, with common mistakes."""
     spec, vocab = recipe.model, recipe.tokenizer.vocab
     heads = _heads(spec.tied, classes)
     counted = account(spec, vocab, heads)
@@ -55,7 +55,7 @@ def _totals(
     heads: Mapping[str, HeadSpec],
     times: Callable[[str], int] = lambda _: 1,
 ) -> Totals:
-    """Sums over the model's tensors; `times` says how often the tensor of a name is counted."""
+    """Return sums over the model's tensors; `times` gives how often a tensor is counted."""
     sums = {"base": 0, "heads.classification": 0, "heads.next_token": 0}
     for name, parameter in empty_model(spec, vocab, heads).named_parameters():
         part = next(part for part in sums if name.startswith(f"{part}."))

@@ -168,7 +168,7 @@ def counting_section(counting: Counting, catalog: Catalog) -> Section:
 def _mistakes_table(
     name: str, mistakes: Sequence[Mistake], counting: Counting, catalog: Catalog
 ) -> Table:
-    """Return totals first, to look one's own up; the right ones are on top."""
+    """Return the totals that mistakes give; the right ones are on top."""
     lines: list[tuple[Totals, Mistake | None]] = [
         (counting.targets, None),
         *((mistake.totals, mistake) for mistake in mistakes),

@@ -1,6 +1,6 @@
-"""What the lab reads: a sample that greffe makes itself, or the lab's own files.
+"""The lab's inputs: a sample that greffe generates, or the lab's own files.
 
-Knows where files are and how much is made of them, nothing of what is run on them.
+Knows where files are and how many texts to generate, nothing of the experiments.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TRAIN, TEST = "cls-books/train.review.spm", "cls-books/valid.review.spm"
 
 
 class LabSize(Spec):
-    """How much is run; the defaults take about four minutes on two cores."""
+    """How much to run; the defaults take about four minutes on two cores."""
 
     tasks: TaskSize = TaskSize()
     documents: int = 8_000
@@ -35,12 +35,12 @@ class LabSize(Spec):
     test: int = 400
     sample_seeds: int = 8
     files_seeds: int = 6
-    """Trainings an arm; six are the fewest for which a test can reach 5 %."""
+    """Trainings per arm; with fewer than six, no test can reach 5%."""
     sample_budget: str = "800steps"
     files_budget: str = "5m"
-    """Budgets of either base's pretraining, on the sample and on the lab's files."""
+    """Pretraining budget of each base, on the sample and on the lab's files."""
     epochs: int = 12
-    """Fine-tuning on the sample; on the lab's files its recipe says."""
+    """Fine-tuning epochs on the sample; the lab's files use the recipe's."""
 
 
 class Inputs(Spec):
@@ -60,7 +60,7 @@ class Inputs(Spec):
 
 
 def sample_inputs(folder: Path, size: LabSize, budget: str | None, overwrite: bool) -> Inputs:
-    """Made-up reviews, unlabelled and labelled."""
+    """Write generated reviews, unlabelled and labelled, and return the inputs."""
     tables = {"train": (size.labels, 1), "valid": (size.valid, 2), "test": (size.test, 3)}
     _write_lines(folder / "corpus.txt", lambda: toy_documents(size.documents, seed=0), overwrite)
     for name, (count, seed) in tables.items():
@@ -100,20 +100,20 @@ def file_inputs(
     budget: str | None,
     overwrite: bool,
 ) -> Inputs:
-    """The lab's reviews and vocabulary; without a corpus the training reviews' own text."""
+    """Return the lab's reviews and vocabulary; without a corpus, the bases read the reviews."""
     missing = [
         name for name in (SENTENCEPIECE, DICTIONARY, TRAIN, TEST) if not (lab_data / name).is_file()
     ]
     if missing:
         raise DataError(
-            f"{lab_data} does not hold the lab's files.",
+            f"{lab_data} does not contain the lab's files.",
             expected=f"{SENTENCEPIECE}, {DICTIONARY}, {TRAIN}, {TEST} and their .label files",
             found=f"no {', no '.join(missing)}",
-            hint="without --lab-data the lab runs on a sample",
+            hint="without --lab-data, the lab runs on a generated sample",
         )
     text = Path(corpus) if corpus is not None else folder / "reviews.txt"
     if corpus is None:
-        notice("no --corpus given: the bases read the training reviews' own text, which is little")
+        notice("no --corpus given: the bases read only the training reviews, which is little text")
         reviews = (example.text for example in read_examples(lab_data / TRAIN, Reading()))
         _write_lines(text, lambda: (" ".join(review.split()) for review in reviews), overwrite)
     return Inputs(
@@ -124,8 +124,8 @@ def file_inputs(
         test=lab_data / TEST,
         tokenizer=lab_data / SENTENCEPIECE,
         dictionary=lab_data / DICTIONARY,
-        # The lab reads a review's last token, where a base that reads both ways knows no more
-        # than elsewhere: each base is read where it knows most.
+        # The lab pools the last token, which suits a causal base only: let each base have the
+        # pooler that suits it.
         changes=["classification.pooler=auto"],
         epochs=None,
         seeds=size.files_seeds,
@@ -141,6 +141,6 @@ def file_inputs(
 
 
 def _write_lines(path: Path, lines: Callable[[], Iterable[str]], overwrite: bool) -> None:
-    """What is already there stays: a corpus knows the file it was made from."""
+    """Write a file unless it exists: a corpus records the file it was made from."""
     if overwrite or not path.exists():
         write_atomic(path, "".join(f"{line}\n" for line in lines()).encode())

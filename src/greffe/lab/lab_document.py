@@ -1,6 +1,6 @@
-"""What the lab found, as one document: everything that its page shows, nothing of how it is shown.
+"""The lab's results as one document: everything that its page shows, nothing of the layout.
 
-Written as JSON beside the page. Knows no model and no training. Shares are fractions.
+Written as JSON beside the page. Accuracies are fractions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MistakeKind = Literal[
 
 
 class CurvePoint(Spec):
-    """A figure after some steps; the band covers 95 % of the seeds' mean."""
+    """A value after some steps, with a 95% interval over seeds."""
 
     step: int
     mean: float
@@ -45,38 +45,38 @@ class CurvePoint(Spec):
 
 
 class MaskArm(Spec):
-    """A small language model, trained to name the next word with the square mask or without."""
+    """A small language model, trained to predict the next word with or without the square mask."""
 
     has_mask: bool
     curve: list[CurvePoint]
-    """Training loss, bits a word."""
+    """Training loss in bits per word."""
     whole_bits: Estimate
-    """Bits a word on new rows, the whole row being given, as in training."""
+    """Bits per word on new rows with the whole row visible, as in training."""
     past_bits: Estimate
-    """Bits a word on the same rows, only the words before it being given, as when one writes."""
+    """Bits per word on the same rows with only the past visible, as in generation."""
     possible: Estimate
-    """Share of the words it writes that can follow the word before."""
+    """Fraction of the generated words that can follow the word before."""
     written: str
-    """How the first seed goes on after one word."""
+    """What the model of the first seed generates after one word."""
 
 
 class MaskTask(Spec):
-    """The next word of a made-up language whose entropy is known."""
+    """Predicting the next word of an artificial language whose entropy is known."""
 
     words: int
     followers: int
-    """Words that can follow a word."""
+    """How many words can follow a word."""
     best_bits: float
-    """Who knows the language and the past needs so many, on the same rows."""
+    """Bits per word of a perfect model of the language, on the same rows."""
     blind_bits: float
-    """Who knows nothing needs so many."""
+    """Bits per word of a uniform guess."""
     steps: int
     seeds: int
     arms: list[MaskArm]
 
 
 class OrderArm(Spec):
-    """A small classifier, reading one way or both, with positions or without."""
+    """A small classifier, causal or bidirectional, with or without positions."""
 
     reading: Direction
     has_positions: bool
@@ -94,20 +94,20 @@ class OrderTask(Spec):
 
 
 class ChainArm(Spec):
-    """A small causal language model with positions or without."""
+    """A small causal language model, with or without positions."""
 
     has_positions: bool
     bits: Estimate
 
 
 class ChainTask(Spec):
-    """The next word of a language in which it depends on the last two words, in their order."""
+    """Predicting the next word where it depends on the last two words, in their order."""
 
     words: int
     best_bits: float
-    """Who knows the language and the past needs so many, on the same rows."""
+    """Bits per word of a perfect model of the language, on the same rows."""
     last_word_bits: float
-    """Who knows the last word alone needs so many."""
+    """Bits per word of a model that knows the last word only."""
     blind_bits: float
     steps: int
     seeds: int
@@ -127,7 +127,7 @@ class Attention(Spec):
 
 
 class HeadShapes(Spec):
-    """What goes in and out of one model with both heads, for one text of so many tokens."""
+    """Shapes of the inputs and outputs of one model with both heads, for one text."""
 
     recipe: str
     tokens: int
@@ -146,7 +146,7 @@ class HeadShapes(Spec):
 
 
 class Untrained(Spec):
-    """Losses of fresh heads, in nats, beside those of someone who guesses evenly."""
+    """Losses of untrained heads in nats, and those of uniform guesses."""
 
     next_token: float
     next_token_guess: float
@@ -155,14 +155,14 @@ class Untrained(Spec):
 
 
 class NextWords(Spec):
-    """What the language model expects after a piece, with probabilities."""
+    """The most likely next pieces after a piece, with probabilities."""
 
     piece: str
     expected: list[tuple[str, float]]
 
 
 class TwoAnswers(Spec):
-    """What two trained heads say to one sentence: a language model and the classifier on it."""
+    """Predictions of two trained heads for one sentence: language model and classifier."""
 
     sentence: str
     pieces: list[str]
@@ -182,7 +182,7 @@ class Heads(Spec):
 
 
 class Totals(Spec):
-    """Parameters of a base, and of the base with either head."""
+    """Parameters of a base, and of the base with each head."""
 
     base: int
     classifier: int
@@ -190,16 +190,16 @@ class Totals(Spec):
 
 
 class Mistake(Spec):
-    """A usual mistake and what it makes of the totals."""
+    """A common mistake and the totals it gives."""
 
     kind: MistakeKind
     formula: str
-    """What it adds to or takes from the base or, where that stays right, the language model."""
+    """What it adds to or takes from the base or, where the base is right, the language model."""
     totals: Totals
 
 
 class Counting(Spec):
-    """Question 3: how many parameters, and how one miscounts them."""
+    """Question 3: the number of parameters, and common mistakes in counting them."""
 
     recipe: str
     vocab: int
@@ -216,13 +216,13 @@ class Counting(Spec):
 
 
 class LabData(Spec):
-    """What was read and how long the bases learnt from it."""
+    """What the bases read, and their budget."""
 
     is_sample: bool
     corpus: str
-    """Where the unlabelled text is from: a file's name, or which texts served."""
+    """Name of the file with the unlabelled text."""
     corpus_is_reviews: bool
-    """No other text was given: the training reviews' own."""
+    """Whether the bases read the training reviews, for lack of other text."""
     documents: int
     budget: str
     recipe: str

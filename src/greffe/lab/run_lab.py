@@ -1,6 +1,6 @@
-"""The whole lab: runs what each question needs, or what is left of it, and writes the page.
+"""The whole lab: runs the experiments of each question and writes the page.
 
-Every step leaves its result in the output folder; the same command goes on from there.
+Every step writes its result into the output folder; the same command resumes from there.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def lab(
     size: LabSize | None = None,
     overwrite: bool = False,
 ) -> LabDocument:
-    """Answer the five questions into the folder `out`: on a sample, or on the lab's own files."""
+    """Answer the five questions in the folder `out`, on a sample or on the lab's own files."""
     if corpus is not None and lab_data is None:
         raise RecipeError(
-            "--corpus has no effect on the sample, which has a text of its own.",
+            "--corpus requires --lab-data.",
             expected="--corpus TEXT together with --lab-data DIR",
-            hint="greffe compare studies a base of your own text",
+            hint="to study a base of your own text, use greffe compare",
         )
     folder, size = Path(out), size or LabSize()
     _make(folder / DATA)
@@ -73,7 +73,7 @@ def lab(
 
     notice("question 1: what breaks without the mask, and without positions")
     attention = _attention(folder, own, size.tasks, overwrite)
-    notice("questions 4 and 5: two bases, left to right and masked, on the same budget")
+    notice("questions 4 and 5: a causal and a masked base, on the same budget")
     causal, masked, documents = _bases(folder, inputs, overwrite)
     notice("questions 4 and 5: the study")
     study = _study(folder, inputs, causal, masked, seeds or inputs.seeds, language, overwrite)
@@ -91,11 +91,11 @@ def lab(
         masked_arm=MASKED_ARM,
     )
     write_json(folder / LAB_FILE, document.model_dump(mode="json"))
-    notice(f"the page: {write_lab_page(document, folder, language)}")
+    notice(f"page: {write_lab_page(document, folder, language)}")
     return document
 
 
-# --- what is run --------------------------------------------------------------------------------
+# --- experiments ----------------------------------------------------------------------------------
 
 
 def _attention(folder: Path, own: Recipe, size: TaskSize, overwrite: bool) -> Attention:
@@ -123,10 +123,10 @@ def _kept(
     progress: Progress,
     overwrite: bool,
 ) -> _Task:
-    """What a task found before with the same sizes, or finds now."""
+    """Return the result of an earlier run of a task with the same sizes, or run it."""
     asked = size.model_dump(mode="json")
     if path.exists() and not overwrite:
-        known = read_json(path, "what a task of the lab found")
+        known = read_json(path, "the result of a lab task")
         if known.get("size") == asked:
             return kind.model_validate(known["found"])
     found = run(size, progress)
@@ -135,7 +135,7 @@ def _kept(
 
 
 def _bases(folder: Path, inputs: Inputs, overwrite: bool) -> tuple[Run, Run, int]:
-    """The causal and the masked base, and how many documents they read."""
+    """Return the causal base, the masked base, and how many documents they read."""
     resume = not overwrite
     corpus: Corpus = prepare(
         inputs.corpus,

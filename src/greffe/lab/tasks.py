@@ -1,6 +1,6 @@
-"""What the small tasks of question 1 share: a tiny model of the lab's kind, and its training.
+"""What the small tasks of question 1 share: a tiny model of the lab's architecture, its training.
 
-Knows rows of numbers; what they mean and what is measured on them, a task knows.
+Knows rows of token ids; a task knows their meaning and what is measured.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ PREDICTIONS = "next_token"
 
 
 class TaskSize(Spec):
-    """How much of each task is done."""
+    """Sizes of the tasks."""
 
     seeds: int = 4
     mask_steps: int = 250
     order_steps: int = 120
     chain_steps: int = 250
     rows: int = 4_000
-    """Training rows of a made-up language."""
+    """Training rows of an artificial language."""
     test_rows: int = 200
 
 
@@ -52,7 +52,7 @@ def tiny_model(
     *,
     has_positions: bool = True,
 ) -> Model:
-    """The lab's architecture, two layers and 32 columns of it."""
+    """Build a model of the lab's architecture with two layers and width 32."""
     position: PositionSpec = Sinusoidal() if has_positions else NoPosition()
     spec = ModelSpec(
         width=32,
@@ -70,7 +70,7 @@ def tiny_model(
 
 
 class NextWord(Objective):
-    """The word that follows each word but the last of a row, read with the square mask or not."""
+    """Predict the next word at every position but the last, with or without the square mask."""
 
     def __init__(self, *, causal: bool) -> None:
         self.causal = causal
@@ -80,15 +80,15 @@ class NextWord(Objective):
         return {PREDICTIONS: 1.0}
 
     def prepare(self, rows: Tensor) -> Batch:
-        """Rows [B, T]; the last word has no word after it, but stands in sight without the mask."""
+        """Return a batch of rows [B, T]; the last word is an input, visible without the mask."""
         count, width = rows.shape
-        places = torch.arange(count * width).view(count, width)[:, :-1].reshape(-1)
+        indices = torch.arange(count * width).view(count, width)[:, :-1].reshape(-1)
         targets = rows[:, 1:].reshape(-1)
         return Batch(
             ids=rows,
             counts={PREDICTIONS: len(targets)},
             targets=targets,
-            indices=places,
+            indices=indices,
             tokens=count * width,
         )
 
@@ -97,7 +97,7 @@ class NextWord(Objective):
 
     @torch.no_grad()
     def bits(self, model: Model, rows: Tensor) -> float:
-        """Mean bits a word over rows [B, T], each given whole."""
+        """Return mean bits per word over rows [B, T], the whole row visible."""
         batch = self.prepare(rows)
         model.eval()
         return float(self.loss(model, batch)[PREDICTIONS]) / batch.counts[PREDICTIONS] / math.log(2)
@@ -112,7 +112,7 @@ def fit(
     seed: int,
     lr: float = 1e-2,
 ) -> Iterator[float]:
-    """Train, and give the loss of each step."""
+    """Train, and yield the loss of each step."""
     spec = TrainSpec(budget=f"{steps}steps", batch=BATCH, lr=lr, weight_decay=0.0)
     optimizer = build_optimizer(model, spec, model.spec.layers)
     for step in train(
@@ -130,37 +130,37 @@ def fit(
 
 
 def language_rows(language: MarkovLanguage, count: int, length: int, seed: int) -> Tensor:
-    """Documents of a made-up language as numbers of words [count, length]."""
+    """Return documents of an artificial language as word ids [count, length]."""
     number_of = {word: number for number, word in enumerate(language.words)}
     documents = language.documents(count, seed, length=length)
     return torch.tensor([[number_of[word] for word in text.split()] for text in documents])
 
 
 def best_bits(language: MarkovLanguage, rows: Tensor) -> float:
-    """Bits a word of rows [B, T] for who knows the language and, of the row, the words before."""
-    catalog, order = len(language.words), language.order
-    starts = language.stationary.reshape((catalog,) * order)
+    """Return bits per word of rows [B, T] for a perfect model that sees the words before."""
+    words, order = len(language.words), language.order
+    starts = language.stationary.reshape((words,) * order)
     columns = rows.numpy().T  # [T, B]
-    chances = []
-    for place in range(1, len(columns)):
-        known = columns[max(0, place - order) : place]
-        if place < order:  # a row begins as the language does in the long run
-            joint = starts.sum(axis=tuple(range(place + 1, order)))
+    probabilities = []
+    for position in range(1, len(columns)):
+        known = columns[max(0, position - order) : position]
+        if position < order:  # rows start from the stationary distribution
+            joint = starts.sum(axis=tuple(range(position + 1, order)))
             table = joint / joint.sum(axis=-1, keepdims=True)
         else:
-            table = language.next_word.reshape((catalog,) * (order + 1))
-        chances.append(table[(*known, columns[place])])
-    return float(-np.log2(np.stack(chances)).mean())
+            table = language.next_word.reshape((words,) * (order + 1))
+        probabilities.append(table[(*known, columns[position])])
+    return float(-np.log2(np.stack(probabilities)).mean())
 
 
 def drawn(rows: Tensor, seed: int, step: int) -> Tensor:
-    """The rows of one step [BATCH, length]."""
+    """Return the rows of one step [BATCH, length]."""
     return rows[torch.from_numpy(rng(seed, "lab rows", step).integers(len(rows), size=BATCH))]
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Products as small as these are slower on several threads."""
+    """Use one thread: matrix products this small are slower on several."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,6 +1,6 @@
-"""Question 2: one base, two heads: shapes, first losses, and what each says to one sentence.
+"""Question 2: one base, two heads: shapes, first losses, and predictions for one sentence.
 
-Everything is read off real models, never from a formula. Knows no words for it.
+Everything is read from real models, nothing from a formula. Knows no texts of the page.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from greffe.model.model import Model, build_model
 
 SENTENCE = "Bonjour les amis, ce roman est magnifique."
 EXPECTED = 3
-"""Words shown for each place."""
-PLACES = 6
-"""Places at which the language model is asked."""
+"""Pieces shown for each position."""
+POSITIONS = 6
+"""Positions at which the language model predicts."""
 
 
 def examine_heads(recipe: Recipe, causal: Run, classifier: Run, sentence: str = SENTENCE) -> Heads:
-    """A fresh model of the recipe for shapes and first losses, two trained ones for answers."""
+    """Return shapes and first losses of a new model, and predictions of two trained ones."""
     classes = len(classifier.labels)
     heads: dict[str, HeadSpec] = {
         "next_token": NextTokenHead(tied=recipe.model.tied),
@@ -48,10 +48,10 @@ def examine_heads(recipe: Recipe, causal: Run, classifier: Run, sentence: str = 
 
 
 def head_shapes(model: Model, ids: Tensor, name: str) -> HeadShapes:
-    """What goes in and comes out of base and heads for ids [1, T]."""
+    """Return the shapes of the inputs and outputs of base and heads for ids [1, T]."""
     with evaluation_mode(model):
         hidden = model.base(ids, causal=True)
-        catalog = model.scores(hidden, "next_token")
+        vocabulary = model.scores(hidden, "next_token")
         classes = model.scores(hidden, "classification")
     decoder, _ = model.vocabulary_head("next_token").decoder(model.base.embedding.weight)
     targets = _next_ids(ids)
@@ -63,7 +63,7 @@ def head_shapes(model: Model, ids: Tensor, name: str) -> HeadShapes:
         ids=list(ids.shape),
         hidden=list(hidden.shape),
         next_token_weight=list(decoder.shape),
-        next_token_scores=list(catalog.shape),
+        next_token_scores=list(vocabulary.shape),
         next_token_targets=list(targets.shape),
         next_token_parameters=_count(model, "next_token"),
         classification_weight=list(_weight(model).shape),
@@ -74,15 +74,15 @@ def head_shapes(model: Model, ids: Tensor, name: str) -> HeadShapes:
 
 
 def first_losses(model: Model, ids: Tensor) -> Untrained:
-    """Losses of both heads before the first step, beside those of even guesses."""
+    """Return the losses of both heads before the first step, and those of uniform guesses."""
     with evaluation_mode(model):
         hidden = model.base(ids, causal=True)
-        catalog = model.scores(hidden, "next_token")[:, :-1]
+        vocabulary = model.scores(hidden, "next_token")[:, :-1]
         classes = model.scores(hidden, "classification")
-        # Whatever the label is, a head that knows nothing should lose about as much.
+        # The mean over all labels: an untrained head should do about as well on each.
         each = torch.arange(classes.shape[-1])
         of_class = F.cross_entropy(classes.expand(len(each), -1), each)
-        of_word = F.cross_entropy(catalog.flatten(0, 1), _next_ids(ids).flatten())
+        of_word = F.cross_entropy(vocabulary.flatten(0, 1), _next_ids(ids).flatten())
     return Untrained(
         next_token=float(of_word),
         next_token_guess=math.log(model.vocab),
@@ -92,22 +92,26 @@ def first_losses(model: Model, ids: Tensor) -> Untrained:
 
 
 def two_answers(causal: Run, classifier: Run, sentence: str) -> TwoAnswers:
-    """What a trained language model expects after each piece, and the classes of the whole."""
+    """Return the most likely next pieces after each piece, and the class probabilities."""
     tokenizer = causal.tokenizer
     ids = _ids(tokenizer, sentence)
     with evaluation_mode(causal.model):
-        shares = causal.model(ids, "next_token", causal=True)[0].softmax(dim=-1)  # [T, vocab]
+        probabilities = causal.model(ids, "next_token", causal=True)[0].softmax(
+            dim=-1
+        )  # [T, vocab]
     row = ids[0].tolist()
-    pieces = [_shown(tokenizer, number) for number in row]
+    pieces = [_piece(tokenizer, number) for number in row]
     # The last piece is <eos>: nothing comes after it.
-    chosen = _spread(len(row) - 1, PLACES)
+    chosen = _spread(len(row) - 1, POSITIONS)
     prediction = classifier.predict(sentence)[0]
     return TwoAnswers(
         sentence=sentence,
         pieces=pieces,
         next_words=[
-            NextWords(piece=pieces[place], expected=_likeliest(tokenizer, shares[place]))
-            for place in chosen
+            NextWords(
+                piece=pieces[position], expected=_likeliest(tokenizer, probabilities[position])
+            )
+            for position in chosen
         ],
         classes=list(prediction.probabilities.items()),
     )
@@ -131,16 +135,16 @@ def _count(model: Model, kind: str) -> int:
     return sum(parameter.numel() for parameter in model.heads[kind].parameters())
 
 
-def _likeliest(tokenizer: Tokenizer, shares: Tensor) -> list[tuple[str, float]]:
-    best = shares.topk(EXPECTED)
+def _likeliest(tokenizer: Tokenizer, probabilities: Tensor) -> list[tuple[str, float]]:
+    best = probabilities.topk(EXPECTED)
     return [
-        (_shown(tokenizer, int(number)), float(share))
-        for number, share in zip(best.indices, best.values, strict=True)
+        (_piece(tokenizer, int(number)), float(probability))
+        for number, probability in zip(best.indices, best.values, strict=True)
     ]
 
 
-def _shown(tokenizer: Tokenizer, number: int) -> str:
-    """A piece as people write it: the space before a word is left out."""
+def _piece(tokenizer: Tokenizer, number: int) -> str:
+    """Return a piece without the space before a word."""
     piece = tokenizer.piece(number)
     return piece.removeprefix(SPACE) or piece
 
@@ -148,4 +152,4 @@ def _shown(tokenizer: Tokenizer, number: int) -> str:
 def _spread(count: int, most: int) -> Sequence[int]:
     if count <= most:
         return range(count)
-    return [round(place * (count - 1) / (most - 1)) for place in range(most)]
+    return [round(index * (count - 1) / (most - 1)) for index in range(most)]

@@ -1,7 +1,7 @@
-"""Question 1, the square mask: a small language model trained with it and without, measured.
+"""Question 1, the square mask: a small language model trained with and without it.
 
-Without the mask the next word stands in plain sight: the training loss falls below what the
-language allows, and nothing was learnt that helps when the next word is not there yet.
+Without the mask the next word is visible: the training loss falls below the entropy of the
+language, and the model learns nothing that helps when the next word is unknown.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Trained:
 
 
 def mask_task(size: TaskSize, progress: Progress) -> MaskTask:
-    """Both arms over all seeds; `progress` counts steps."""
+    """Train both arms with all seeds; `progress` counts steps."""
     language = MarkovLanguage(0, words=WORDS, branching=FOLLOWERS)
     rows = language_rows(language, size.rows, LENGTH, seed=1)
     test = language_rows(language, size.test_rows, LENGTH, seed=2)
@@ -92,45 +92,45 @@ def _train(
         losses.append(loss / math.log(2))
         progress.advance(1)
     model.eval()
-    written = write_on(model, test[:, :1], LENGTH - 1, causal=has_mask, seed=seed)
+    written = generate_rows(model, test[:, :1], LENGTH - 1, causal=has_mask, seed=seed)
     return _Trained(
         losses,
         whole_bits=task.bits(model, test),
         past_bits=past_bits(model, test, causal=has_mask),
-        possible=possible_share(language, written),
+        possible=possible_fraction(language, written),
         written=" ".join(language.words[int(word)] for word in written[0]),
     )
 
 
 @torch.no_grad()
 def past_bits(model: Model, rows: Tensor, *, causal: bool) -> float:
-    """Mean bits a word of rows [B, T], each asked for when only the words before it are there."""
+    """Return mean bits per word of rows [B, T], each word predicted from those before it."""
     losses = [
-        float(F.cross_entropy(_next_scores(model, rows[:, :place], causal), rows[:, place]))
-        for place in range(1, rows.shape[1])
+        float(F.cross_entropy(_next_scores(model, rows[:, :position], causal), rows[:, position]))
+        for position in range(1, rows.shape[1])
     ]
     return fmean(losses) / math.log(2)
 
 
 @torch.no_grad()
-def write_on(model: Model, rows: Tensor, count: int, *, causal: bool, seed: int) -> Tensor:
-    """Rows [B, T] with `count` more words each, drawn one by one as the model expects them."""
+def generate_rows(model: Model, rows: Tensor, count: int, *, causal: bool, seed: int) -> Tensor:
+    """Return rows [B, T] with `count` more words each, sampled one by one from the model."""
     generator = torch.Generator().manual_seed(derive(seed, "lab writing"))
     for _ in range(count):
-        shares = _next_scores(model, rows, causal).softmax(dim=-1)
-        rows = torch.cat((rows, torch.multinomial(shares, 1, generator=generator)), dim=1)
+        probabilities = _next_scores(model, rows, causal).softmax(dim=-1)
+        rows = torch.cat((rows, torch.multinomial(probabilities, 1, generator=generator)), dim=1)
     return rows
 
 
-def possible_share(language: MarkovLanguage, rows: Tensor) -> float:
-    """Share of the words after the first that the language lets follow the word before."""
-    # Followers have a share of their own above the little that every word has.
-    chances = torch.from_numpy(language.next_word)[rows[:, :-1], rows[:, 1:]]
-    return float((chances > language.next_word.min() + 1e-9).double().mean())
+def possible_fraction(language: MarkovLanguage, rows: Tensor) -> float:
+    """Return the fraction of words that the language allows after the word before."""
+    # Every word has a small probability; allowed followers have more.
+    probabilities = torch.from_numpy(language.next_word)[rows[:, :-1], rows[:, 1:]]
+    return float((probabilities > language.next_word.min() + 1e-9).double().mean())
 
 
 def _next_scores(model: Model, past: Tensor, causal: bool) -> Tensor:
-    """Scores [B, vocab] for the word after the past [B, T]."""
+    """Return scores [B, vocab] for the word after the past [B, T]."""
     scores: Tensor = model(past, PREDICTIONS, causal=causal)[:, -1]
     return scores
 
@@ -147,13 +147,13 @@ def _arm(has_mask: bool, seeds: list[_Trained]) -> MaskArm:
 
 
 def _curve(losses: list[list[float]]) -> list[CurvePoint]:
-    """Means over stretches of steps, with their spread over seeds."""
+    """Return means over windows of steps, with intervals over seeds."""
     steps = len(losses[0])
-    stretch = max(1, steps // CURVE_POINTS)
+    window = max(1, steps // CURVE_POINTS)
     points = []
-    for end in range(stretch, steps + 1, stretch):
-        figures = seeds_estimate([fmean(seed[end - stretch : end]) for seed in losses])
+    for end in range(window, steps + 1, window):
+        estimate = seeds_estimate([fmean(seed[end - window : end]) for seed in losses])
         points.append(
-            CurvePoint(step=end, mean=figures.mean, low=max(0.0, figures.low), high=figures.high)
+            CurvePoint(step=end, mean=estimate.mean, low=max(0.0, estimate.low), high=estimate.high)
         )
     return points

@@ -1,8 +1,8 @@
-"""Question 1, the positions: what small models can do without them, measured on two tasks.
+"""Question 1, the positions: what small models can do without them, on two tasks.
 
-Telling which of two words comes first: a model that reads both ways sees a bag of words and can
-only guess; the square mask alone already gives some order away. A language in which the last two
-words matter in their order: there the mask alone is not enough.
+Which of two words comes first: a bidirectional model sees a bag of words and can only guess, while
+the square mask alone carries some information about order. A language in which the next word
+depends on the last two, in their order: there the mask alone is not enough.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ CHAIN_WORDS, CHAIN_FOLLOWERS, CHAIN_LENGTH = 8, 2, 17
 
 
 def order_task(size: TaskSize, progress: Progress) -> OrderTask:
-    """Both readings, with positions and without, over all seeds; `progress` counts steps."""
+    """Train causal and bidirectional models with and without positions, with all seeds."""
     return OrderTask(
         tokens=TOKENS,
         steps=size.order_steps,
@@ -80,9 +80,9 @@ def _order_arm(
 def _right(
     reading: Direction, has_positions: bool, steps: int, seed: int, progress: Progress
 ) -> npt.NDArray[np.float64]:
-    """Which of the test texts a newly trained classifier has right [ORDER_TEXTS]."""
+    """Return which test texts a trained classifier gets right [ORDER_TEXTS]."""
     causal = reading == "causal"
-    # A mean over tokens knows no order by itself: what order there is, the base must have found.
+    # The mean over tokens ignores order: whatever order is found, the base has found it.
     heads = {"classification": ClassificationHead(classes=2, pooler="mean")}
     model = tiny_model(VOCABULARY, TOKENS, heads, seed, has_positions=has_positions)
     task = ClassificationObjective(Classification(), [1, 1], causal=causal, pad=SECOND)
@@ -98,21 +98,25 @@ def _right(
     rows, labels = ordered_rows(rng(0, "lab order test"), ORDER_TEXTS)
     model.eval()
     with torch.no_grad():
-        said = model(torch.from_numpy(np.stack(rows)), "classification", causal=causal).argmax(1)
-    right: npt.NDArray[np.float64] = np.equal(said.numpy(), labels).astype(np.float64)
+        predicted = model(torch.from_numpy(np.stack(rows)), "classification", causal=causal).argmax(
+            1
+        )
+    right: npt.NDArray[np.float64] = np.equal(predicted.numpy(), labels).astype(np.float64)
     return right
 
 
 def ordered_rows(
     random: np.random.Generator, count: int
 ) -> tuple[list[npt.NDArray[np.int64]], list[int]]:
-    """Rows of neutral words with both marked words in them; label 1: FIRST stands first."""
+    """Return rows of neutral words with both marked words; label 1 means FIRST comes first."""
     rows = random.integers(SECOND + 1, VOCABULARY, size=(count, TOKENS))
-    places = np.sort(random.permuted(np.tile(np.arange(TOKENS), (count, 1)), axis=1)[:, :2], axis=1)
+    positions = np.sort(
+        random.permuted(np.tile(np.arange(TOKENS), (count, 1)), axis=1)[:, :2], axis=1
+    )
     labels = random.permutation(np.arange(count) % 2)
     each = np.arange(count)
-    rows[each, places[:, 0]] = np.where(labels == 1, FIRST, SECOND)
-    rows[each, places[:, 1]] = np.where(labels == 1, SECOND, FIRST)
+    rows[each, positions[:, 0]] = np.where(labels == 1, FIRST, SECOND)
+    rows[each, positions[:, 1]] = np.where(labels == 1, SECOND, FIRST)
     return list(rows), labels.tolist()
 
 
@@ -120,7 +124,7 @@ def ordered_rows(
 
 
 def chain_task(size: TaskSize, progress: Progress) -> ChainTask:
-    """A causal language model with positions and without, over all seeds."""
+    """Train a causal language model with and without positions, with all seeds."""
     language = MarkovLanguage(0, words=CHAIN_WORDS, order=2, branching=CHAIN_FOLLOWERS)
     rows = language_rows(language, size.rows, CHAIN_LENGTH, seed=1)
     test = language_rows(language, size.test_rows, CHAIN_LENGTH, seed=2)
@@ -161,10 +165,10 @@ def _chain_bits(
 
 
 def last_word_entropy(language: MarkovLanguage) -> float:
-    """Bits a word of a language of order 2, the last word alone being known."""
-    catalog = len(language.words)
+    """Return bits per word of a language of order 2 when only the last word is known."""
+    words = len(language.words)
     # [word before, last word, next word] → [last word, next word]
-    chances = language.stationary[:, None] * language.next_word
-    pairs = chances.reshape(catalog, catalog, catalog).sum(axis=0)
+    probabilities = language.stationary[:, None] * language.next_word
+    pairs = probabilities.reshape(words, words, words).sum(axis=0)
     lasts = pairs.sum(axis=1, keepdims=True)
     return float(-(pairs * np.log2(pairs / lasts)).sum())

@@ -1,1 +1,1 @@
-"""What a study or a run found, as a page to read. Knows documents, never models or training."""
+"""Reports of studies and runs: HTML, Markdown, CSV. Knows documents, not models or training."""

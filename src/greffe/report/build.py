@@ -1,4 +1,4 @@
-"""Writes reports: a study's or some runs' page as HTML and Markdown, their tables, their JSON."""
+"""Write the report of a study or of runs: HTML, Markdown, CSV tables and JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLES = "tables"
 
 
 def write_study_report(document: StudyDocument, folder: Path, *, language: Language = "en") -> Path:
-    """A study's report in `folder`; returns the page's path."""
+    """Write a study's report in `folder` and return the path of the page."""
     catalog = load_catalog(language)
     page = study_page(document, catalog)
     _write(page, study_tables(document, catalog), catalog, folder)
@@ -36,7 +36,7 @@ def write_study_report(document: StudyDocument, folder: Path, *, language: Langu
 def write_runs_report(
     runs: Sequence[RunDocument], folder: Path, *, language: Language = "en"
 ) -> Path:
-    """A page about plain runs, side by side."""
+    """Write a page about plain runs, side by side, and return its path."""
     catalog = load_catalog(language)
     runs = named_apart(runs)
     _write(runs_page(runs, catalog), run_tables(runs, catalog), catalog, folder)
@@ -56,5 +56,5 @@ def _write(page: Page, tables: Sequence[Table], catalog: Catalog, folder: Path) 
 
 
 def _write_text(path: Path, text: str) -> None:
-    # Half of a surrogate pair, from a file that was not UTF-8, cannot be written as it is.
+    # A lone surrogate, from a file that was not UTF-8, cannot be encoded.
     write_atomic(path, text.encode("utf-8", "backslashreplace"))

@@ -16,7 +16,7 @@ from greffe.report.verdict import arm_names
 from greffe.study.document import LayerMove, Repeat, StudyDocument
 
 LARGEST_SIDE = 24
-"""Of a matrix that is written out as a table."""
+"""Most rows and columns of a matrix written as a table."""
 
 
 def disagreements_table(document: StudyDocument, catalog: Catalog) -> Table:

@@ -1,7 +1,7 @@
-"""The page: sections under a verdict, in one HTML file that loads nothing, and as Markdown.
+"""The page: sections below a verdict, in one self-contained HTML file, and as Markdown.
 
-Style and script stand in the file; a policy in its head lets no other script run and nothing be
-fetched. Knows sections, not what they are about.
+Style and script are inline; a policy in the head forbids any other script and any request. Knows
+sections, not what they are about.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Page:
 
 
 def page_html(page: Page, catalog: Catalog) -> str:
-    """The page as one file."""
+    """Return the page as one file."""
     assets = resources.files("greffe.report") / "assets"
     style = "".join((assets / name).read_text("utf-8") for name in STYLES)
     script = (assets / "report.js").read_text("utf-8")
@@ -59,7 +59,7 @@ def page_html(page: Page, catalog: Catalog) -> str:
 
 
 def page_markdown(page: Page) -> str:
-    """The same in Markdown: sentences and tables, no drawings."""
+    """Return the page as Markdown: sentences and tables, no drawings."""
     sentences = "\n".join(f"- {markdown_text(sentence)}" for sentence in page.sentences)
     parts = [
         f"# {markdown_text(page.title)}",

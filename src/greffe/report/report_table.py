@@ -197,7 +197,7 @@ def bounds(estimate: Estimate) -> tuple[float, float]:
 
 
 def table_html(table: Table) -> str:
-    """A table whose first column heads the rows."""
+    """Return a table whose first column heads the rows."""
     heads = "".join(f'<th scope="col"{_kind(c)}>{escape(c.heading)}</th>' for c in table.columns)
     rows = "".join(_row_html(table, index) for index in range(len(table.rows)))
     return (
@@ -207,7 +207,7 @@ def table_html(table: Table) -> str:
 
 
 def scrolling_html(table: Table) -> str:
-    """A table that scrolls by itself where it is too wide for the page."""
+    """Return a table that scrolls where it is too wide for the page."""
     title = escape(table.title)
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-label="{title}">'
@@ -226,12 +226,12 @@ def _row_html(table: Table, index: int) -> str:
 
 
 def _kind(column: Column) -> str:
-    # Words may run from right to left; figures never do.
+    # Texts may run from right to left; numbers never do.
     return "" if column.is_number else ' class="text" dir="auto"'
 
 
 def _raw(column: Column, one: Cell) -> str:
-    """What the page's script exports instead of the figure as it is shown."""
+    """Return the raw values, for the page's script to export."""
     if not column.is_number:
         return ""
     values = " ".join("" if value is None else f"{value}" for value in one.values)
@@ -242,7 +242,7 @@ def _raw(column: Column, one: Cell) -> str:
 
 
 def table_markdown(table: Table) -> str:
-    """A pipe table."""
+    """Return a pipe table."""
     lines = [
         _markdown_row([column.heading for column in table.columns]),
         "| " + " | ".join("---:" if column.is_number else "---" for column in table.columns) + " |",
@@ -256,7 +256,7 @@ def _markdown_row(texts: Sequence[str]) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Text on one line that Markdown shows as it is."""
+    """Return text on one line, escaped for Markdown."""
     line = re.sub(r"[ \t\r\n]+", " ", text)  # no-break spaces stay
     return MARKDOWN_SIGNS.sub(r"\\\1", line.replace("&", "&amp;"))
 
@@ -265,7 +265,7 @@ def markdown_text(text: str) -> str:
 
 
 def table_csv(table: Table) -> str:
-    """Raw values, fractions as fractions; an empty field where there is none."""
+    """Return raw values, fractions as fractions; a missing value is an empty field."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([key for column in table.columns for key in column.keys])

@@ -77,7 +77,7 @@ def _answer(catalog: Catalog, question: Comparison, pretrained: Arm, scratch: Ar
         loss = catalog.counted_points(-difference.mean)
         interval = catalog.interval_points(-difference.high, -difference.low)
         return catalog("verdict.loss", **{**values, "loss": loss, "interval": interval})
-    # A single seed is judged by the test texts: its smallest p says nothing.
+    # A single seed is judged by the test texts, so its smallest p is meaningless.
     if question.smallest_p >= LEVEL and len(difference.values) > 1:
         smallest = catalog.p_value(question.smallest_p)
         return catalog("verdict.too_few_seeds", **{**values, "smallest": smallest})
@@ -115,7 +115,7 @@ def _against(
     found = _compared(document, baseline, pretrained)
     if found is None:
         return catalog(f"verdict.{side}_untested", **values)
-    # Seen from whoever is ahead.
+    # The difference is that of the better one.
     sign = 1 if side == "ahead" else -1
     low, high = sorted((sign * found[1], sign * found[2]))
     values["interval"] = catalog.interval_points(low, high)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from greffe.lab.tasks import PREDICTIONS, NextWord, TaskSize, tiny_model
-from greffe.lab.without_mask import mask_task, past_bits, possible_share, write_on
+from greffe.lab.without_mask import generate_rows, mask_task, past_bits, possible_fraction
 from greffe.model.heads.next_token import NextTokenHead
 from greffe.progress import Progress
 from greffe.samples.toy import MarkovLanguage
@@ -26,17 +26,17 @@ def test_possible_words_are_the_followers_alone() -> None:
     likely = np.argsort(language.next_word[0])
     followers, others = likely[-2:], likely[:-2]
     rows = torch.tensor([[0, int(followers[0])], [0, int(followers[1])], [0, int(others[0])]])
-    assert possible_share(language, rows) == pytest.approx(2 / 3)
+    assert possible_fraction(language, rows) == pytest.approx(2 / 3)
 
 
 def test_writing_goes_on_from_the_given_words() -> None:
     model = tiny_model(10, 8, {PREDICTIONS: NextTokenHead(tied=False)}, 0)
     start = torch.tensor([[3], [4]])
-    written = write_on(model, start, 5, causal=True, seed=1)
+    written = generate_rows(model, start, 5, causal=True, seed=1)
     assert written.shape == (2, 6)
     assert written[:, :1].equal(start)
-    assert written.equal(write_on(model, start, 5, causal=True, seed=1))
-    assert not written.equal(write_on(model, start, 5, causal=True, seed=2))
+    assert written.equal(generate_rows(model, start, 5, causal=True, seed=1))
+    assert not written.equal(generate_rows(model, start, 5, causal=True, seed=2))
 
 
 @pytest.mark.slow
