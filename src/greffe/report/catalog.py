@@ -105,6 +105,10 @@ class Catalog:
         """Return a number of bytes."""
         return numbers.memory(size, self.language)
 
+    def date(self, moment: str) -> str:
+        """Return the day of an ISO 8601 date or time."""
+        return numbers.date(moment, self.language)
+
     def interval(self, low: str, high: str) -> str:
         """Return two formatted bounds: 4.1 to 8.3."""
         return self("number.interval", low=low, high=high)
@@ -143,7 +147,8 @@ def package_sentences(package: str, language: Language) -> dict[str, str]:
 
 
 def set_spaces(text: str, language: Language) -> str:
-    """Replace spaces that must not break: those before French punctuation signs."""
+    """Replace spaces that must not break: after a p, and before French punctuation signs."""
+    text = re.sub(r"\bp (?=\{)", f"p{NO_BREAK}", text)
     if language != "fr":
         return text
     text = re.sub(r" (?=[;!?])", NARROW, text)

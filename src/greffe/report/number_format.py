@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Literal
@@ -94,6 +95,13 @@ def memory(size: int, language: Language) -> str:
     if size >= 10**9:
         return _with_unit(size / 10**9, "digital-gigabyte", 2, language)
     return _with_unit(size / 10**6, "digital-megabyte", 0, language)
+
+
+def date(moment: str, language: Language) -> str:
+    """Format the day of an ISO 8601 date or time."""
+    from babel.dates import format_date
+
+    return format_date(datetime.fromisoformat(moment), "long", _locale(language))
 
 
 def formula(text: str, language: Language) -> str:

@@ -63,7 +63,9 @@ def runs_page(runs: Sequence[RunDocument], catalog: Catalog) -> Page:
         sentences=[],
         about="",
         sections=[found for found in sections if found is not None],
-        footer=catalog("page.made", version=__version__, date=f"{datetime.now(UTC):%Y-%m-%d}"),
+        footer=catalog(
+            "page.made", version=__version__, date=catalog.date(datetime.now(UTC).isoformat())
+        ),
     )
 
 
@@ -180,7 +182,7 @@ def _facts(run: RunDocument, catalog: Catalog) -> dict[str, Raw]:
     if run.labels:
         facts[catalog("run.labels")] = ", ".join(run.labels)
     facts[catalog("run.parent")] = run.parent or catalog("run.fresh")
-    facts[catalog("run.created")] = run.created
+    facts[catalog("run.created")] = catalog.date(run.created)
     for name, value in run.result.items():
         if isinstance(value, int):
             value = catalog.number(value)

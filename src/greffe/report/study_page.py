@@ -37,7 +37,9 @@ def study_page(document: StudyDocument, catalog: Catalog) -> Page:
         sentences=found.sentences,
         about=_about(document, catalog),
         sections=[section for section in sections if section is not None],
-        footer=catalog("page.made", version=__version__, date=document.repeat.created[:10]),
+        footer=catalog(
+            "page.made", version=__version__, date=catalog.date(document.repeat.created)
+        ),
     )
 
 

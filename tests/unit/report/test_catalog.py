@@ -78,7 +78,7 @@ def test_french_spaces_touch_only_spaces_that_are_there() -> None:
     assert set_spaces("Oui ; non : « 5 % » ! http://x", "fr") == (
         "Oui\u202f; non\u00a0: «\u00a05\u00a0%\u00a0»\u202f! http://x"
     )
-    assert set_spaces("Yes ; no", "en") == "Yes ; no"
+    assert set_spaces("Yes ; up {n}, p {p}", "en") == "Yes ; up {n}, p\u00a0{p}"
 
 
 # --- catalogs against components ------------------------------------------------------------------

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from greffe.report.number_format import (
+    date,
     decimal,
     duration,
     formula,
@@ -89,6 +90,11 @@ def test_plural_forms(x: float, digits: int, english: str, french: str) -> None:
 
 def test_a_million_has_a_plural_that_catalogs_know() -> None:
     assert plural_form(1_000_000, 0, "fr") == "other"
+
+
+def test_dates() -> None:
+    assert date("2026-11-16T05:00:00+00:00", "en") == "November 16, 2026"
+    assert date("2026-11-16", "fr") == "16 novembre 2026"
 
 
 def test_lists() -> None:
