@@ -24,6 +24,7 @@ from pydantic.fields import FieldInfo
 import greffe
 from greffe import errors, run
 from greffe.cli.main import app
+from greffe.config.registry import Component
 from greffe.study.document import StudyDocument
 
 ROOT = Path(__file__).parents[1]
@@ -222,42 +223,38 @@ def _recipe() -> str:
     return _joined(parts)
 
 
-def _section(
-    path: str, model: type[BaseModel], inherited: type[BaseModel] | None = None
-) -> list[str]:
+def _section(path: str, model: type[BaseModel]) -> list[str]:
     """A section's keys as a table, then its subsections."""
     rows, below = [], []
     for name, field in model.model_fields.items():
         key = f"{path}.{name}" if path else name
-        kinds = _specs(field.annotation)
-        if kinds:
-            below += _subsection(key, field, kinds)
-            continue
-        meaning = field.description or _described(model, name)
-        rows.append((f"`{name}`", _type(field), _value(field.default), _cell(meaning)))
+        section = _model(field.annotation)
+        if section is None:
+            rows.append(_row(model, name, field))
+        elif issubclass(section, Component) and "package" in vars(section):
+            below += _family(key, field, section)
+        else:
+            below += _section(key, section)
     title = f"## `[{path}]`" if path else "## Top level"
     return [title, _doc(model), _table(("key", "type", "default", "meaning"), rows), *below]
 
 
-def _subsection(key: str, field: FieldInfo, kinds: list[type[BaseModel]]) -> list[str]:
-    if len(kinds) == 1:
-        return [*_section(key, kinds[0])]
-    default = getattr(field.default, "kind", "")
-    parts = [
-        f"## `[{key}]`",
-        f"{field.description or ''} One of the following, chosen by `kind`"
-        + (f"; the default is `{default}`." if default else "."),
-    ]
-    for kind in kinds:
-        name = kind.model_fields["kind"].default
-        rows = [
-            (f"`{key}`", _type(field), _value(field.default), _cell(_described(kind, key)))
-            for key, field in kind.model_fields.items()
-            if key != "kind"
-        ]
-        parts += [f'### `kind = "{name}"`', _doc(kind)]
+def _family(key: str, field: FieldInfo, family: type[Component]) -> list[str]:
+    """The kinds of a component, each with its keys."""
+    default = field.get_default(call_default_factory=True).kind
+    parts = [f"## `[{key}]`", f"{_doc(family)} Choose one by `kind`; the default is `{default}`."]
+    for kind, model in family.kinds().items():
+        parts += [f'### `kind = "{kind}"`', _doc(model)]
+        if model in (other.annotation for other in greffe.Recipe.model_fields.values()):
+            parts.append(f"In the recipe of a fine-tuned run; its keys are those of `[{kind}]`.")
+            continue
+        rows = [_row(model, name, f) for name, f in model.model_fields.items() if name != "kind"]
         parts += [_table(("key", "type", "default", "meaning"), rows)] if rows else []
     return parts
+
+
+def _row(model: type[BaseModel], name: str, field: FieldInfo) -> tuple[str, str, str, str]:
+    return f"`{name}`", _type(field), _value(field.default), _cell(_described(model, name))
 
 
 def _described(model: type[BaseModel], name: str) -> str:
@@ -269,15 +266,10 @@ def _described(model: type[BaseModel], name: str) -> str:
     return ""
 
 
-def _specs(annotation: Any) -> list[type[BaseModel]]:
-    """The models of a field that is a section; none for a plain key."""
-    if get_origin(annotation) is Annotated:
-        return _specs(get_args(annotation)[0])
-    if get_origin(annotation) in (Union, types.UnionType):
-        found = [spec for member in get_args(annotation) for spec in _specs(member)]
-        return found
+def _model(annotation: Any) -> type[BaseModel] | None:
+    """The model of a field that is a section; none for a plain key."""
     is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
-    return [annotation] if is_model else []
+    return annotation if is_model else None
 
 
 def _type(field: FieldInfo) -> str:
@@ -326,13 +318,44 @@ def _value(default: Any) -> str:
 
 
 def _python() -> str:
-    names = sorted(greffe.__all__, key=lambda name: (name[0].isupper(), name))
-    parts = [
-        "# Python API",
-        PYTHON_INTRO,
-    ]
-    parts += [f"::: {greffe._HOMES[name]}.{name}" for name in names]
+    functions = sorted(name for name in greffe.__all__ if name[0].islower())
+    classes = sorted(name for name in greffe.__all__ if name[0].isupper())
+    parts = ["# Python API", PYTHON_INTRO]
+    for name in functions:
+        parts += _function(name)
+    parts += [f"::: {getattr(greffe, name).__module__}.{name}" for name in classes]
     return _joined(parts)
+
+
+def _function(name: str) -> list[str]:
+    """A function as it is called: the fields of option groups are parameters like all others."""
+    function = getattr(greffe, name)
+    signature = inspect.signature(function)
+    text, _, options = _doc(function).partition("\nOptions:\n")
+    meanings = dict(line.strip().split(": ", 1) for line in options.splitlines() if ": " in line)
+    rows, names = [], []
+    for parameter in signature.parameters.values():
+        is_needed = parameter.default is parameter.empty
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in names:
+            names.append("*")
+        names += [parameter.name] if is_needed else []
+        rows.append(
+            (
+                f"`{parameter.name}`",
+                f"`{_written(parameter.annotation)}`".replace("|", "\\|"),
+                "**required**" if is_needed else f"`{parameter.default!r}`",
+                _cell(meanings.get(parameter.name, "")),
+            )
+        )
+    call = f"greffe.{name}({', '.join([*names, '…'])}) -> {_written(signature.return_annotation)}"
+    table = _table(("parameter", "type", "default", "meaning"), rows)
+    return [f"## {name}", f"```text\n{call}\n```", text.strip(), table]
+
+
+def _written(annotation: Any) -> str:
+    """An annotation as it stands in the source, without what is meant for the command line."""
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return re.sub(r"^Annotated\[(.*), \w+\(.*\)\]$", r"\1", text)
 
 
 def _exit_codes() -> str:

@@ -193,18 +193,30 @@ class Runner:
     def __init__(self, command: Callable[..., Any]) -> None:
         self.command = command
         self.made: set[str] = set()
+        self.source = Path(greffe.__file__).parents[1]
+        """Where the package is imported from."""
 
     def run(self, line: str) -> None:
         words = shlex.split(line, comments=True)
         if words[0] == "make":
             self._shell(shlex.join(["make", "--dry-run", *words[1:]]), ROOT)
-        elif words[0] != "greffe" or {"|", ">"} & set(words):
+        elif words[0] != "greffe" or {"|", ">"} & set(words) or self.source == Path("src"):
             self._make_room(words)
             self._shell(line, Path.cwd())
         else:
             self._make_room(words)
             outcome = self.command(*self._quick(words[1:]))
             assert outcome.code == 0, (line, outcome.err)
+
+    def add_file(self, title: str, text: str) -> None:
+        """Write a file that a page shows; one of the package is added to a copy and imported."""
+        if title.startswith("src/") and self.source != Path("src"):
+            shutil.copytree(self.source, "src", ignore=shutil.ignore_patterns("__pycache__"))
+            self.source = Path("src")
+        Path(title).write_text(text, "utf-8")
+        if title.startswith("src/"):
+            module = ".".join(Path(title).with_suffix("").parts[1:])
+            self._shell(f"python -c 'import {module}'", Path.cwd())
 
     def _quick(self, words: list[str]) -> list[str]:
         for name, value in QUICK.get(words[0], {}).items():
@@ -224,11 +236,15 @@ class Runner:
 
     def _shell(self, line: str, folder: Path) -> None:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        source = str(Path(greffe.__file__).parents[1])
         done = subprocess.run(
             ["bash", "-o", "pipefail", "-c", line],
             cwd=folder,
-            env={**os.environ, "PATH": path, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"},
+            env={
+                **os.environ,
+                "PATH": path,
+                "PYTHONPATH": str(self.source.resolve()),
+                "OMP_NUM_THREADS": "1",
+            },
             capture_output=True,
             text=True,
             check=False,
@@ -259,7 +275,7 @@ def test_every_block_of_the_page_runs(page, workplace, command, monkeypatch):
         monkeypatch.setattr(greffe, name, _quick_function(getattr(greffe, name), runner, **quick))
     for block in blocks(page):
         if block.title is not None:
-            (workplace / block.title).write_text(smaller(block.text, page), "utf-8")
+            runner.add_file(block.title, smaller(block.text, page))
         elif block.reason is not None:
             continue
         elif block.language == "console":
