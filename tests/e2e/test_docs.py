@@ -236,13 +236,14 @@ class Runner:
 
     def _shell(self, line: str, folder: Path) -> None:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        source = str(self.source.resolve())
         done = subprocess.run(
             ["bash", "-o", "pipefail", "-c", line],
             cwd=folder,
             env={
                 **os.environ,
                 "PATH": path,
-                "PYTHONPATH": str(self.source.resolve()),
+                "PYTHONPATH": source,
                 "OMP_NUM_THREADS": "1",
             },
             capture_output=True,
@@ -329,3 +330,19 @@ def test_the_lab_has_the_parameters_that_the_pages_say(command):
     for number in ("10,968,200", "10,968,602", "21,018,401"):
         assert number in shown
         assert number in (ROOT / "docs/tutorials/five-questions.md").read_text("utf-8")
+
+
+def test_the_map_names_every_room():
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    rooms = text.partition("src/greffe/\n")[2].partition("\ntests/")[0]
+    named = set(re.findall(r"(?<![\w/-])[\w-]+(?:\.py\b|/)", "\n".join(_names(rooms))))
+    package = ROOT / "src" / "greffe"
+    found = {item.name + "/" * item.is_dir() for item in package.iterdir()}
+    assert named == found - {"__pycache__/", "py.typed"}
+    assert len(text.splitlines()) <= 150
+
+
+def _names(rooms: str) -> Iterator[str]:
+    """What stands before the description of each line."""
+    for line in rooms.splitlines():
+        yield re.split(r"\s{2,}", line.strip(), maxsplit=1)[0]
