@@ -318,8 +318,8 @@ def _value(default: Any) -> str:
 
 
 def _python() -> str:
-    functions = sorted(name for name in greffe.__all__ if name[0].islower())
-    classes = sorted(name for name in greffe.__all__ if name[0].isupper())
+    functions = sorted(name for name in dir(greffe) if name[0].islower())
+    classes = sorted(name for name in dir(greffe) if name[0].isupper())
     parts = ["# Python API", PYTHON_INTRO]
     for name in functions:
         parts += _function(name)

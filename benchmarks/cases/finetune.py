@@ -23,6 +23,7 @@ from benchmarks.made_up import Reviews, reviews, tokenizer_of
 from benchmarks.settings import Settings
 from benchmarks.timing import Contender, Piece, Sample, Stopwatch
 from greffe.config.classification import Classification
+from greffe.config.options import Training
 from greffe.config.recipe import Recipe
 from greffe.data.batches import Batch
 from greffe.data.sampler import ExampleSampler
@@ -30,7 +31,12 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.model.heads.classification import ClassificationHead
 from greffe.model.model import build_model
 from greffe.objectives.classification import ClassificationObjective
-from greffe.pipelines.finetune_recipe import choose_direction, choose_pooler, finetune_recipe
+from greffe.pipelines.finetune_recipe import (
+    Start,
+    choose_direction,
+    choose_pooler,
+    finetune_recipe,
+)
 from greffe.training.optim import build_optimizer
 from greffe.training.schedule import Budget
 
@@ -42,7 +48,9 @@ WARMUP_TEXTS = 32
 
 def teaching(settings: Settings) -> tuple[Recipe, Tokenizer, Reviews, Reviews]:
     """Recipe, vocabulary, all reviews, and two batches of them to warm up with."""
-    recipe = finetune_recipe(None, small_recipe(settings.quick), "1epochs", None, ())
+    recipe = finetune_recipe(
+        Start(), Training(recipe=small_recipe(settings.quick), budget="1epochs")
+    )
     tokenizer = tokenizer_of(recipe.tokenizer.vocab)
     count = QUICK_TEXTS if settings.quick else TEXTS
     texts = reviews(recipe.seed, count, recipe.model.context, tokenizer)

@@ -1,6 +1,7 @@
-"""The public face in Python: the verbs as functions, and a run that predicts, generates and fills.
+"""The public face in Python: the verbs as functions, and runs and studies as objects.
 
-Knows the stages and nothing of the command line; the command line calls the same functions.
+Options are plain keywords: `finetune("greffe-fr", data="train.tsv", out="runs/a", budget="5m")`;
+`help(greffe.finetune)` lists them. The command line calls the same functions.
 """
 
 from __future__ import annotations
@@ -8,17 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Unpack
+from typing import Annotated, Unpack
 
 from greffe.baselines.linear_classifier import LinearClassifier
 from greffe.baselines.linear_runs import load_linear, predict_linear
 from greffe.config.classification import LongTexts
-from greffe.config.options import Reading
-from greffe.config.recipe import Recipe
-from greffe.config.sections import TokenizerSpec
+from greffe.config.option_groups import Without, flat_keywords
+from greffe.config.options import (
+    Comparison,
+    Output,
+    Reading,
+    Tables,
+    TokenizerOptions,
+    Training,
+)
 from greffe.data.corpus import Corpus
 from greffe.data.tokenizer import Tokenizer
-from greffe.errors import InputError, RecipeError
+from greffe.doctor.examine import examine
+from greffe.doctor.finding import Finding, PartName
+from greffe.errors import InputError, RecipeError, RunError
 from greffe.evaluation.evaluate import evaluate_classifier, evaluate_predictions
 from greffe.evaluation.metrics import Evaluation
 from greffe.inference.fill import Filling
@@ -27,22 +36,45 @@ from greffe.inference.generate import Choices, generate_text, stream_text
 from greffe.inference.predict import Prediction
 from greffe.inference.predict import predict as predict_labels
 from greffe.model.model import Model
+from greffe.pipelines import ensemble as ensemble_pipeline
 from greffe.pipelines import finetune as finetune_pipeline
+from greffe.pipelines import linear as linear_pipeline
 from greffe.pipelines import prepare as prepare_pipeline
 from greffe.pipelines import pretrain as pretrain_pipeline
-from greffe.pipelines.finetune_recipe import FinetuneOptions
-from greffe.pipelines.intermediate import finetune_intermediate
+from greffe.pipelines.finetune_recipe import Start
+from greffe.pipelines.intermediate import finetune_in_stages
 from greffe.pipelines.labelled import Examples, data_hash, load_examples
 from greffe.pipelines.provenance import lineage_of, trained_on
 from greffe.progress import notice
-from greffe.run import RunDirectory, open_base
-from greffe.training.checkpoint import load_model, load_tokenizer
+from greffe.report.build import HTML_FILE, write_runs_report, write_study_report
+from greffe.report.catalog import load_catalog
+from greffe.report.number_format import Language
+from greffe.report.verdict import Verdict, verdict
+from greffe.run import RUN_FILE, RunDirectory, open_base, open_run
+from greffe.study import runner
+from greffe.study.arms import AskedArms
+from greffe.study.document import StudyDocument
+from greffe.study.folder import STUDY_FILE, StudyDirectory
+from greffe.study.request import StudyRequest
+from greffe.study.run_document import run_document
+from greffe.training.checkpoint import (
+    load_classification_tokenizer,
+    load_model,
+    load_tokenizer,
+)
 
 Inputs = str | Path | Sequence[str | Path]
+AnyRun = str | Path | RunDirectory
+"""A run's folder, the name of a shipped base, or a run that is already open."""
+TextReading = Annotated[Reading, Without("label_column")]
+TableReading = Annotated[Reading, Without("documents")]
+
+
+# --- runs ---------------------------------------------------------------------------------------
 
 
 class Run(RunDirectory):
-    """One run on disk with its model, loaded when it is first needed."""
+    """One run on disk with its model, which is loaded when it is first needed."""
 
     @cached_property
     def model(self) -> Model:
@@ -52,33 +84,33 @@ class Run(RunDirectory):
 
     @cached_property
     def linear(self) -> LinearClassifier:
-        """What a linear run predicts with."""
+        """The classifier of a linear run or an ensemble."""
         return load_linear(self)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer the weights were made for."""
+        """The tokenizer that the weights were trained with."""
         self.require_base()
         return load_tokenizer(self)
 
     @property
     def labels(self) -> list[str]:
-        """The classes, in the order of the head's outputs; none for a language model."""
+        """The classes, in the order of the head's outputs; empty for a language model."""
         return self.manifest().labels
 
     def predict(self, texts: Iterable[str], *, long: LongTexts = "windows") -> list[Prediction]:
-        """A label and probabilities for each text; a single text gives a list of one."""
+        """Return a label and probabilities for each text; a single text gives a list of one."""
         several = [texts] if isinstance(texts, str) else texts
         return list(self.stream_predictions(several, long=long))
 
     def stream_predictions(
         self, texts: Iterable[str], *, long: LongTexts = "windows"
     ) -> Iterator[Prediction]:
-        """The same, one after the other, for more texts than fit into memory."""
+        """Yield predictions one by one, for more texts than fit into memory."""
         if self.manifest().kind == "linear":
             if long != "windows":
                 raise InputError(
-                    "A linear model reads all of a text: --long has no effect on it.",
+                    "A linear model reads the whole text: --long has no effect on it.",
                     hint="leave it out",
                 )
             return predict_linear(self.linear, self.labels, texts)
@@ -91,22 +123,19 @@ class Run(RunDirectory):
             long=long,
         )
 
+    @flat_keywords
     def evaluate(
-        self,
-        data: Examples,
-        *,
-        options: Reading | None = None,
-        long: LongTexts = "windows",
+        self, data: Examples, *, reading: TableReading, long: LongTexts = "windows"
     ) -> Evaluation:
-        """Accuracy and more on labelled texts that the run never saw."""
-        examples = load_examples(data, options or Reading())
+        """Return accuracy and other metrics on labelled texts that the run was not trained on."""
+        examples = load_examples(data, reading)
         digest = data_hash(examples)
         if any(trained_on(run, [digest]) for run in lineage_of(self)):
-            notice("these are the very texts that the run was trained on: expect flattery")
+            notice("the run was trained on these texts: scores will be optimistic")
         if self.manifest().kind == "linear":
             texts = (example.text for example in examples)
-            said = self.stream_predictions(texts, long=long)
-            return evaluate_predictions(self.labels, examples, said)
+            predictions = self.stream_predictions(texts, long=long)
+            return evaluate_predictions(self.labels, examples, predictions)
         return evaluate_classifier(
             self.model,
             self.tokenizer,
@@ -117,15 +146,15 @@ class Run(RunDirectory):
         )
 
     def generate(self, prompt: str = "", **choices: Unpack[Choices]) -> str:
-        """The prompt and its continuation."""
+        """Return the prompt and its continuation."""
         return generate_text(self.model, self.tokenizer, prompt, **choices)
 
     def stream(self, prompt: str = "", **choices: Unpack[Choices]) -> Iterator[str]:
-        """The same, piece by piece as it is written."""
+        """Yield the prompt and its continuation piece by piece."""
         return stream_text(self.model, self.tokenizer, prompt, **choices)
 
     def fill(self, text: str, *, top: int = 5) -> list[list[Filling]]:
-        """The most likely words for each `<mask>` in the text."""
+        """Return the most likely words for each `<mask>` in the text."""
         return fill_masks(self.model, self.tokenizer, text, top=top)
 
     def _reads_causally(self) -> bool:
@@ -133,125 +162,97 @@ class Run(RunDirectory):
 
 
 def load(path: str | Path) -> Run:
-    """The run in a folder, or a base that ships by its name, such as `greffe-fr`."""
+    """Open the run in a folder, or a shipped base by its name, such as `greffe-fr`."""
     return Run.open(path)
 
 
+@flat_keywords
 def prepare(
     inputs: Inputs,
-    out: str | Path,
+    output: Output,
     *,
-    vocab: int = 16_000,
-    tokenizer_kind: str = "bpe",
-    tokenizer: str | Path | Tokenizer | None = None,
-    dictionary: str | Path | None = None,
-    lowercase: bool = False,
+    tokenizer_options: Annotated[TokenizerOptions, Without("new_vocab")],
     valid: float = 0.01,
-    options: Reading | None = None,
+    reading: TextReading,
     workers: int = 0,
     seed: int = 0,
-    overwrite: bool = False,
-    resume: bool = False,
 ) -> Corpus:
-    """Text → shards: tokenised on all cores, duplicates dropped, a part held out."""
+    """Turn text into token shards: drop duplicates, hold out a part, use all cores."""
     return prepare_pipeline.prepare(
         inputs,
-        out,
-        recipe_tokenizer=tokenizer_spec(tokenizer_kind, vocab),
-        tokenizer=tokenizer,
-        dictionary=dictionary,
-        lowercase=lowercase,
+        output,
+        tokenizer_options=tokenizer_options,
         valid=valid,
-        options=options,
+        reading=reading,
         workers=workers,
         seed=seed,
-        overwrite=overwrite,
-        resume=resume,
     )
 
 
+@flat_keywords
 def pretrain(
     corpus: Inputs,
-    out: str | Path,
+    output: Output,
     *,
-    from_: str | Path | RunDirectory | None = None,
-    recipe: str | Path | Recipe | None = None,
-    objective: str | None = None,
-    budget: str | None = None,
-    seed: int | None = None,
-    changes: Sequence[str] = (),
-    vocab: int | None = None,
-    tokenizer: str | Path | Tokenizer | None = None,
-    dictionary: str | Path | None = None,
-    lowercase: bool = False,
-    options: Reading | None = None,
+    from_: AnyRun | None = None,
+    training: Annotated[Training, Without("soup")],
+    tokenizer_options: Annotated[TokenizerOptions, Without("tokenizer_kind")],
+    reading: TextReading,
     valid: float = 0.01,
-    replant: bool = False,
-    show_tensors: bool = False,
-    overwrite: bool = False,
-    resume: bool = False,
 ) -> Run:
-    """Grow a base on a prepared corpus or on raw text; `from_` goes on from another run.
+    """Train a language model on a prepared corpus or on raw text; `from_` continues another run.
 
-    With `replant` the other run's weights are taken over into the text's own vocabulary.
+    With `new_vocab`, the other run's weights are transferred to a vocabulary made for this text.
     """
-    return Run.open(
-        pretrain_pipeline.pretrain(
-            corpus,
-            out,
-            parent=_opened(from_),
-            recipe=recipe,
-            objective=objective,
-            budget=budget,
-            seed=seed,
-            changes=changes,
-            vocab=vocab,
-            tokenizer=tokenizer,
-            dictionary=Path(dictionary) if dictionary else None,
-            lowercase=lowercase,
-            options=options,
-            valid=valid,
-            vocabulary_transfer=replant,
-            show_tensors=show_tensors,
-            overwrite=overwrite,
-            resume=resume,
-        ).path
+    run = pretrain_pipeline.pretrain(
+        corpus,
+        output,
+        parent=None if from_ is None else open_base(from_),
+        training=training,
+        tokenizer_options=tokenizer_options,
+        reading=reading,
+        valid=valid,
     )
+    return Run.open(run.path)
 
 
+@flat_keywords
 def finetune(
-    base: str | Path | RunDirectory | None = None,
+    base: AnyRun | None = None,
     *,
-    data: Examples,
-    out: str | Path,
-    valid: Examples | None = None,
-    aux_data: Sequence[Examples] = (),
+    tables: Annotated[Tables, Without("test")],
+    output: Output,
     scratch: bool = False,
-    like: str | Path | RunDirectory | None = None,
-    recipe: str | Path | Recipe | None = None,
-    budget: str | None = None,
-    seed: int | None = None,
-    soup: int | None = None,
-    changes: Sequence[str] = (),
-    options: Reading | None = None,
+    like: AnyRun | None = None,
+    training: Annotated[Training, Without("objective")],
+    reading: TableReading,
     new_head: bool = False,
-    show_tensors: bool = False,
-    overwrite: bool = False,
-    resume: bool = False,
 ) -> Run:
-    """Graft a classifier onto a base; `scratch=True`: fresh weights in the shape of `like`.
+    """Train a classifier on a base; with `scratch`, on fresh weights in the shape of `like`.
 
-    `also`: tables of other texts with the same labels, which the base is taught before these.
+    With `aux_data`, fine-tune on the auxiliary labels first, then on `data`.
     """
+    _check_base(base, like, scratch=scratch)
+    start = Start(
+        parent=None if base is None else open_base(base),
+        like=None if like is None else open_base(like),
+        new_head=new_head,
+    )
+    pipeline = finetune_in_stages if tables.aux_data else finetune_pipeline.finetune
+    run = pipeline(tables, output, start=start, training=training, reading=reading)
+    return Run.open(run.path)
+
+
+def _check_base(base: AnyRun | None, like: AnyRun | None, *, scratch: bool) -> None:
     if scratch and base is not None:
         raise RecipeError(
-            "From a run and from scratch at once cannot be.",
+            "--from and --scratch are mutually exclusive.",
             expected="--from RUN, or --scratch --like RUN",
             hint="for the same architecture with fresh weights: --scratch --like RUN",
         )
     if base is not None and like is not None:
         raise RecipeError(
-            "--like has no effect with --from: the architecture is the parent's own.",
+            "--like has no effect with --from: the architecture is the parent's.",
             hint="for fresh weights: --scratch --like RUN",
         )
     if not scratch and base is None:
@@ -259,50 +260,171 @@ def finetune(
             "There is no base to fine-tune.",
             expected="--from RUN, or --scratch with --like RUN or --recipe NAME",
         )
-    choices: FinetuneOptions = {
-        "recipe": recipe,
-        "budget": budget,
-        "seed": seed,
-        "soup": soup,
-        "changes": changes,
-        "options": options,
-        "show_tensors": show_tensors,
-    }
-    parent, shape = _opened(base), _opened(like)
-    if aux_data:
-        intermediate = finetune_intermediate(
-            aux_data,
-            data,
-            out,
-            parent=parent,
-            like=shape,
-            valid=valid,
-            new_head=new_head,
-            overwrite=overwrite,
-            resume=resume,
-            **choices,
-        )
-        # What follows goes on in the folder that the teaching has taken.
-        parent, shape, data, valid = intermediate.run, None, intermediate.train, intermediate.valid
-        new_head, overwrite, resume = False, False, True
-    run = finetune_pipeline.finetune(
-        data,
-        out,
-        parent=parent,
-        like=shape,
-        valid=valid,
-        new_head=new_head,
-        overwrite=overwrite,
-        resume=resume,
-        **choices,
+
+
+@flat_keywords
+def linear(
+    tables: Annotated[Tables, Without("valid", "test")],
+    output: Annotated[Output, Without("resume")],
+    *,
+    base: AnyRun | None = None,
+    feature_runs: Sequence[AnyRun] = (),
+    tfidf: bool = True,
+    seed: int = 0,
+    reading: TableReading,
+) -> Run:
+    """Fit a linear classifier on TF-IDF, a base's features and the class scores of feature runs.
+
+    With `aux_data`, it is trained on the auxiliary texts too.
+    """
+    run = linear_pipeline.linear(
+        tables.data,
+        output.out,
+        parent=None if base is None else open_base(base),
+        feature_runs=[open_run(feature_run) for feature_run in feature_runs],
+        aux_data=tables.aux_data,
+        tfidf=tfidf,
+        seed=seed,
+        options=reading,
+        overwrite=output.overwrite,
     )
     return Run.open(run.path)
 
 
-def tokenizer_spec(kind: str, vocab: int) -> TokenizerSpec:
-    """A checked tokenizer section."""
-    return Recipe().with_changes([f"tokenizer.kind={kind}", f"tokenizer.vocab={vocab}"]).tokenizer
+@flat_keywords
+def ensemble(runs: Sequence[AnyRun], output: Annotated[Output, Without("resume")]) -> Run:
+    """Combine runs with the same classes into one that averages their probabilities."""
+    run = ensemble_pipeline.ensemble(
+        [open_run(run) for run in runs], output.out, overwrite=output.overwrite
+    )
+    return Run.open(run.path)
 
 
-def _opened(run: str | Path | RunDirectory | None) -> RunDirectory | None:
-    return None if run is None else open_base(run)
+# --- studies ------------------------------------------------------------------------------------
+
+
+class Study(StudyDirectory):
+    """A study on disk; its document is read when it is first needed."""
+
+    @cached_property
+    def found(self) -> StudyDocument:
+        """All results."""
+        return self.document()
+
+    @property
+    def verdict(self) -> str:
+        """The conclusion in plain words."""
+        found = self.verdict_in("en")
+        return " ".join([found.headline, *found.sentences])
+
+    def verdict_in(self, language: Language) -> Verdict:
+        """Return the conclusion in a language, sentence by sentence."""
+        return verdict(self.found, load_catalog(language))
+
+    @property
+    def report(self) -> Path:
+        """The report, to be opened in a browser."""
+        return self.path / HTML_FILE
+
+
+@flat_keywords
+def compare(
+    base: AnyRun,
+    *,
+    tables: Tables,
+    output: Annotated[Output, Without("resume")],
+    comparison: Comparison,
+    training: Annotated[Training, Without("objective", "seed", "soup", "show_tensors")],
+    corpus: Sequence[str | Path] = (),
+    reading: Reading,
+    language: Language = "en",
+) -> Study:
+    """Compare a pretrained base with the same model from scratch and with baselines.
+
+    Every arm is trained with the same seeds; the result is a study with statistics and a report.
+    The same call resumes an interrupted study and reuses what is done. `feature_runs` and
+    `aux_data` add an arm each; `corpus` is searched for the test texts.
+    """
+    request = StudyRequest(
+        arms=AskedArms(
+            base=open_base(base),
+            others={name: open_base(run) for name, run in (comparison.arms or {}).items()},
+            frozen=comparison.frozen,
+            feature_runs=[open_run(run) for run in comparison.feature_runs],
+        ),
+        tables=tables,
+        corpus=corpus,
+        reading=reading,
+        seeds=comparison.seeds,
+        labels=comparison.labels,
+        training=training,
+        keep_runs=comparison.keep_runs,
+    )
+    study = runner.compare(request, output.out, overwrite=output.overwrite)
+    write_study_report(study.document(), study.path, language=language)
+    return Study.open(study.path)
+
+
+def report(
+    paths: str | Path | Sequence[str | Path],
+    out: str | Path | None = None,
+    *,
+    language: Language = "en",
+) -> Path:
+    """Rebuild the report from what is on disk: of one study, or of runs side by side."""
+    several = [paths] if isinstance(paths, str | Path) else list(paths)
+    studies = [path for path in several if StudyDirectory(path).is_study]
+    if not studies:
+        runs = [_run_to_show(path) for path in several]
+        if out is None and runs[0].is_shipped:
+            raise InputError(
+                f"{runs[0].name} is part of the package, where no report is written.",
+                expected="a folder for the report",
+                hint="--out FOLDER",
+            )
+        folder = Path(out) if out is not None else runs[0].path
+        return write_runs_report([run_document(run) for run in runs], folder, language=language)
+    if len(several) > 1:
+        raise InputError(
+            "A report is about one study, or about runs.",
+            expected="one study, or one or more runs",
+            found=f"{len(studies)} studies and {len(several) - len(studies)} runs",
+            hint="build the reports one by one",
+        )
+    study = StudyDirectory.open(several[0])
+    folder = Path(out) if out is not None else study.path
+    return write_study_report(study.document(), folder, language=language)
+
+
+def _run_to_show(path: str | Path) -> RunDirectory:
+    if Path(path).is_dir() and not (Path(path) / RUN_FILE).exists():
+        raise RunError(
+            f"{path} is neither a study nor a run.",
+            expected=f"a folder with {STUDY_FILE}, as greffe compare writes it, or with {RUN_FILE}",
+            found="a folder without them",
+        )
+    return RunDirectory.open(path)
+
+
+@flat_keywords
+def doctor(
+    tables: Annotated[Tables, Without("aux_data")],
+    *,
+    corpus: Sequence[str | Path] = (),
+    run: AnyRun | None = None,
+    reading: Reading,
+) -> list[Finding]:
+    """Check labelled data for problems before training on it; serious findings come first."""
+    given: dict[PartName, Examples | None] = {
+        "train": tables.data,
+        "valid": tables.valid,
+        "test": tables.test,
+    }
+    opened = None if run is None else open_base(run)
+    return examine(
+        {name: load_examples(part, reading) for name, part in given.items() if part is not None},
+        tokenizer=None if opened is None else load_classification_tokenizer(opened),
+        context=None if opened is None else opened.recipe().model.context,
+        corpus=corpus,
+        options=reading,
+    )

@@ -9,11 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypedDict
 
-from greffe.api import Run, load, pretrain
+from greffe.api import Run, Study, compare, load, pretrain
 from greffe.model.parameters import account
 from greffe.progress import notice
 from greffe.samples.reviews import reviews_folder
-from greffe.studies import Study, compare
 from greffe.study.document import Arm
 
 BASE = "greffe-fr"

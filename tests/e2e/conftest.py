@@ -12,10 +12,9 @@ import pytest
 
 import greffe
 from greffe import cli
-from greffe.api import Run
+from greffe.api import Run, Study
 from greffe.progress import quiet
 from greffe.samples.toy import toy_documents, toy_reviews
-from greffe.studies import Study
 from greffe.study import cells
 from greffe.study.arms import Cell
 

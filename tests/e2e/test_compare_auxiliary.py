@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import greffe
+from greffe.api import Study
 from greffe.data.tables import Example
 from greffe.errors import DataError
 from greffe.progress import quiet
 from greffe.report.catalog import load_catalog
 from greffe.samples.toy import toy_reviews
-from greffe.studies import Study
 
 SMALL = {"seeds": 1, "labels": [12], "budget": "1epochs", "changes": ["train.threads=1"]}
 TEST = [Example(text, label) for label, text in toy_reviews(40, seed=3)]

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import greffe
+from greffe.api import Study
 from greffe.data.tables import Example
 from greffe.errors import MismatchError
 from greffe.progress import quiet
 from greffe.report.catalog import load_catalog
 from greffe.samples.toy import toy_reviews
-from greffe.studies import Study
 
 SMALL = {"seeds": 1, "labels": [12], "budget": "1epochs", "changes": ["train.threads=1"]}
 
@@ -124,8 +124,8 @@ def test_the_command_has_it_in_tables_and_page(
     )
     assert done.code == 0, done.err
     assert "stacked+runs - tfidf" in done.out and "stacked+runs - stacked" in done.out
-    assert f"{world.classifier} learnt from these very training texts" in done.err
-    assert f"{feature_run} learnt from" not in done.err
+    assert f"{world.classifier} was trained on these training texts" in done.err
+    assert f"{feature_run} was trained on" not in done.err
     name = load_catalog("fr")("arms.stacked+runs")
     assert name in (out / "report.html").read_text("utf-8")
 

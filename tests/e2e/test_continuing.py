@@ -27,7 +27,7 @@ def test_a_base_goes_on_with_raw_text_and_its_own_tokenizer(world, tmp_path, cap
 
 
 def test_a_base_goes_on_in_a_vocabulary_of_the_text(command, world, tmp_path):
-    words = ("pretrain", world.text, "--from", world.base, "--replant", "--vocab", 640)
+    words = ("pretrain", world.text, "--from", world.base, "--new-vocab", 640)
     more = ("--lowercase", "--budget", "2steps", "--set", "train.threads=1")
     done = command(*words, *more, "--out", tmp_path / "own")
     assert done.code == 0, done.err

@@ -9,20 +9,19 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from greffe.cli.comparing import compare, report
-from greffe.cli.lab import lab
-from greffe.cli.making import demo, ensemble, finetune, linear, prepare, pretrain
-from greffe.cli.showing import show
-from greffe.cli.studying import doctor
-from greffe.cli.using import evaluate, fill, generate, predict
+from greffe.cli.lab_command import lab
+from greffe.cli.run_commands import evaluate, fill, generate, predict
+from greffe.cli.show_command import show
+from greffe.cli.study_commands import compare, doctor, report
+from greffe.cli.train_commands import demo, ensemble, finetune, linear, prepare, pretrain
 from greffe.errors import GreffeError
 
 app = typer.Typer(
     name="greffe",
-    help="Grow a small language model on your own text, graft a classifier onto it, and see what "
-    "the pretraining was worth. On a laptop's CPU.",
+    help="Grow a small language model on your own text, graft a classifier onto it, and measure "
+    "what the pretraining was worth. Runs on a laptop's CPU.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -42,7 +41,7 @@ def _greffe(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress and no notices, results only.")
+        bool, typer.Option("--quiet", "-q", help="Print results only, no progress and no notices.")
     ] = False,
 ) -> None:
     if quiet:
@@ -52,29 +51,17 @@ def _greffe(
 
 
 for verb in (
-    *(
-        demo,
-        prepare,
-        pretrain,
-        finetune,
-        linear,
-        ensemble,
-        compare,
-        evaluate,
-        predict,
-        generate,
-        fill,
-    ),
-    *(show, report, doctor, lab),
+    *(demo, prepare, pretrain, finetune, linear, ensemble, compare, report, doctor),
+    *(evaluate, predict, generate, fill, show, lab),
 ):
     app.command()(verb)
 
 
 def main() -> None:
-    """Run the command; a foreseen error is a message and an exit code, never a traceback."""
+    """Run the command; an expected error is a message and an exit code, never a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows another
+            stream.reconfigure(errors="replace")  # replace characters that the terminal cannot show
     try:
         app(prog_name="greffe")
     except GreffeError as error:
@@ -83,11 +70,11 @@ def main() -> None:
         place = f": {error.filename}" if error.filename else ""
         _fail(f"{error.strerror or error}{place}", 2)
     except (MemoryError, RuntimeError) as error:
-        # torch has no class of its own for memory that cannot be had, nor for a rank gone away.
+        # torch has no error class for a lack of memory, nor for a rank that is gone.
         if isinstance(error, MemoryError) or "allocate memory" in str(error):
             _fail(
-                f"The memory of this machine is not enough.\n  found:    {error}\n"
-                "  next:     a smaller train.batch or model, or --set train.accumulation=4",
+                f"Out of memory.\n  found:    {error}\n"
+                "  next:     use a smaller train.batch or model, or --set train.accumulation=4",
                 2,
             )
         if _is_main_rank():
@@ -101,7 +88,7 @@ def _is_main_rank() -> bool:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    """Say what is wrong, once: every rank finds the same mistake."""
+    """Print the error once: every rank finds the same."""
     if _is_main_rank():
         print(f"error: {message}", file=sys.stderr)
     sys.exit(code)

@@ -68,7 +68,7 @@ class TokenizerOptions(OptionGroup):
     """Which tokenizer is used, or how a new one is trained."""
 
     vocab: Annotated[int | None, Flag(minimum=1)] = None
-    """Vocabulary size of a newly trained tokenizer."""
+    """Vocabulary size of a newly trained tokenizer; default: 16,000, or the recipe's."""
     tokenizer_kind: Annotated[TokenizerKind, Flag("--kind")] = "bpe"
     """Algorithm that trains a new tokenizer."""
     new_vocab: Annotated[int | None, Flag(minimum=1)] = None
@@ -111,7 +111,7 @@ class Comparison(OptionGroup):
     """A run that labels texts; its class scores become features of one more arm. Repeatable."""
     frozen: bool = False
     """Add an arm with the base frozen: a linear probe."""
-    seeds: int | Sequence[int] = STUDY_SEEDS
+    seeds: Annotated[int | Sequence[int], Flag(minimum=1)] = STUDY_SEEDS
     """Number of trainings per arm."""
     labels: Sequence[int] = ()
     """Also train on fewer labels, as in 50,100,200,all."""

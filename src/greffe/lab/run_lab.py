@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from greffe.api import Run, prepare, pretrain
+from greffe.api import Run, Study, compare, prepare, pretrain
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.data.corpus import Corpus
@@ -32,7 +32,6 @@ from greffe.lab.without_positions import chain_task, order_task
 from greffe.progress import Progress, notice
 from greffe.report.number_format import Language
 from greffe.storage import disk_error, read_json, write_json
-from greffe.studies import Study, compare
 from greffe.study.arms.pretrained_arm import PretrainedArm
 from greffe.training.compute import set_up_compute
 

@@ -1,10 +1,11 @@
-"""Which recipe a pretraining follows: named, inherited, fitted to its time, or the usual."""
+"""Which recipe a pretraining follows: named, inherited, autosized to its time, or `small`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from greffe.config.options import Training
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.config.spans import Span
@@ -19,47 +20,44 @@ from greffe.training.distributed import World
 
 
 def choose_recipe(
-    recipe: str | Path | Recipe | None,
-    parent: RunDirectory | None,
-    objective: str | None,
-    budget: str | None,
-    seed: int | None,
-    changes: Sequence[str],
+    training: Training, parent: RunDirectory | None, autosized: Recipe | None = None
 ) -> Recipe:
-    """The recipe named or fitted, or the parent's, or `small`; then the flags; then each --set."""
-    if recipe is None:
-        chosen = parent.recipe() if parent is not None else load_recipe("small")
-        if parent is not None and parent.manifest().kind == "classifier":
+    """Return the named or autosized recipe, or the parent's, or `small`; then flags, then --set."""
+    given = training.recipe or autosized
+    if given is not None:
+        recipe = given if isinstance(given, Recipe) else load_recipe(given)
+    elif parent is not None:
+        recipe = parent.recipe()
+        if parent.manifest().kind == "classifier":
             # A classifier's [train] and objective are for labels: text needs the usual ones.
             usual = load_recipe("small")
-            chosen = chosen.model_copy(update={"objective": usual.objective, "train": usual.train})
+            recipe = recipe.model_copy(update={"objective": usual.objective, "train": usual.train})
     else:
-        chosen = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    flags = [f"objective.kind={objective}"] if objective else []
-    flags += [f"train.budget={budget!r}"] if budget is not None else []
-    flags += [f"seed={seed}"] if seed is not None else []
-    return chosen.with_changes([*flags, *changes])
+        recipe = load_recipe("small")
+    flags = [f"objective.kind={training.objective}"] if training.objective else []
+    flags += [f"train.budget={training.budget!r}"] if training.budget is not None else []
+    flags += [f"seed={training.seed}"] if training.seed is not None else []
+    return recipe.with_changes([*flags, *training.changes])
 
 
-def is_time(budget: str) -> bool:
-    """Whether a budget is in hours, minutes or seconds."""
-    return Span.parse(budget).unit == "seconds"
+def needs_autosize(training: Training, parent: RunDirectory | None) -> bool:
+    """Whether the recipe follows from the time: a budget in time, no recipe and no parent."""
+    if training.recipe is not None or parent is not None or training.budget is None:
+        return False
+    return Span.parse(training.budget).unit == "seconds"
 
 
-def begun_recipe(out: str | Path) -> Recipe | None:
-    """What a run in this folder was begun with, if there is one: going on, it keeps its shape."""
+def started_recipe(out: str | Path) -> Recipe | None:
+    """Return the recipe that a run in this folder was started with, if there is one."""
     run = RunDirectory(out)
     return run.recipe() if (run.path / RECIPE_FILE).is_file() else None
 
 
 def autosized_recipe(
-    inputs: Sequence[str | Path],
-    objective: str | None,
-    budget: str,
-    vocab: int | None,
-    world: World,
+    inputs: Sequence[str | Path], training: Training, vocab: int | None, world: World
 ) -> Recipe:
-    """What fits the time, the text and the machine; `vocab`: pieces, where that is settled."""
+    """Return a recipe for the time, the text and the machine; `vocab` if that is given."""
+    assert training.budget is not None
     set_up_compute()
     # Ranks that share a machine are slower together than alone: all measure at the same time.
     speed = world.sum([training_speed()])[0]
@@ -69,16 +67,17 @@ def autosized_recipe(
         size: int | None = corpus.manifest.bytes
     else:
         size = estimated_bytes(find_sources(inputs))
-    usual = load_recipe("small").with_changes([f"objective.kind={objective}"] if objective else [])
-    seconds = Span.parse(budget).amount
-    fitted = autosize(seconds, size, speed, vocab=vocab, objective=usual.objective)
-    for reason in fitted.reasons:
+    changes = [f"objective.kind={training.objective}"] if training.objective else []
+    objective = load_recipe("small").with_changes(changes).objective
+    seconds = Span.parse(training.budget).amount
+    autosized = autosize(seconds, size, speed, vocab=vocab, objective=objective)
+    for reason in autosized.reasons:
         notice(reason)
-    return fitted.recipe
+    return autosized.recipe
 
 
 def is_prepared(inputs: Sequence[str | Path]) -> bool:
-    """Whether the input is a corpus, finished or not, and no text."""
+    """Whether the input is a prepared corpus, finished or not."""
     folder = Path(inputs[0])
     markers = (CORPUS_FILE, PREPARE_FILE)
     return len(inputs) == 1 and any((folder / marker).is_file() for marker in markers)

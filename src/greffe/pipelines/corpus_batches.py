@@ -1,4 +1,4 @@
-"""Rows of a packed corpus as batches of an objective: for training by step, for validation once."""
+"""Rows of a packed corpus as batches of an objective, for training and validation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FEWEST_ROWS = 16
 
 @dataclass(frozen=True)
 class RowSource:
-    """Batches of a part of a corpus; every one is a pure function of (seed, step)."""
+    """Batches of a part of a corpus; each is a pure function of (seed, step)."""
 
     part: TokenSplit
     objective: LanguageObjective
@@ -37,11 +37,11 @@ class RowSource:
 
     @property
     def rows(self) -> int:
-        """Rows in the part."""
+        """Number of rows in the part."""
         return self.part.rows_total(self.context)
 
     def batch(self, indices: Indices, numbers: Indices, scope: str) -> Batch:
-        """The objective's batch of these rows; `numbers` name their random streams."""
+        """Return the objective's batch of these rows; `numbers` name their random streams."""
         streams = [rng(self.seed, scope, int(number)) for number in numbers]
         partners = None
         if self.objective.needs_partners:
@@ -51,7 +51,7 @@ class RowSource:
         return self.objective.prepare(RowBatch(packed, numbers, streams, partners))
 
     def training(self, sampler: RowSampler, step: int, parts: int, world: World) -> list[Batch]:
-        """This rank's parts of a step: together they are the step's global batch."""
+        """Return this rank's parts of a step; those of all ranks are the step's global batch."""
         rows = world.shard(sampler.step(step))
         first = step * sampler.batch
         numbers = world.shard(np.arange(first, first + sampler.batch, dtype=np.int64))
@@ -59,7 +59,7 @@ class RowSource:
         return [self.batch(some, names, "corrupt") for some, names in chosen if len(some)]
 
     def validation(self, most: int) -> Iterator[Batch]:
-        """At most `most` rows, always the same ones, hidden in always the same places."""
+        """Yield batches of at most `most` rows: always the same rows, the same tokens hidden."""
         count = min(most, self.rows)
         indices = permuted(
             np.arange(count, dtype=np.int64), self.rows, derive(self.seed, "validation")
@@ -70,10 +70,10 @@ class RowSource:
 
 
 def rows_per_evaluation(spec: TrainSpec, steps_per_epoch: float, state: TrainingState) -> int:
-    """How many validation rows to look at: those of the look before, else what time allows.
+    """Return the number of validation rows: that of the evaluation before, or what time allows.
 
-    All looks of a training together take about LOOKING of its time; a row costs a third of what it
-    costs to learn from. How long the training is going to be, its own pace so far says.
+    All evaluations of a training take about EVALUATION_SHARE of its time together; a row costs a
+    third of a training row. The length of the training is estimated from its pace so far.
     """
     if (before := state.last_evaluation.get("rows")) is not None:
         return int(before)
@@ -91,7 +91,7 @@ def rows_per_evaluation(spec: TrainSpec, steps_per_epoch: float, state: Training
 def evaluate_rows(
     model: Model, objective: LanguageObjective, source: RowSource, most: int
 ) -> Evaluated:
-    """Mean loss, perplexity and bits per byte on held-out rows."""
+    """Return mean loss, perplexity and bits per byte on held-out rows."""
     model.eval()
     sums = dict.fromkeys(objective.weights, 0.0)
     counts = dict.fromkeys(objective.weights, 0.0)

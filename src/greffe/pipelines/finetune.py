@@ -4,47 +4,55 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from greffe.config.classification import Classification
-from greffe.config.components import HeadSpec
-from greffe.config.options import Reading
+from greffe.config.components import Direction, HeadSpec
+from greffe.config.options import Output, Reading, Tables, Training
 from greffe.config.recipe import Recipe
+from greffe.config.sections import TrainSpec
 from greffe.data.batches import Batch
 from greffe.data.sampler import ExampleSampler
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
-from greffe.errors import RecipeError
-from greffe.evaluation.metrics import evaluate_probabilities, label_indices
+from greffe.evaluation.metrics import evaluate_probabilities
 from greffe.inference.predict import predict_ids
 from greffe.model.heads.classification import ClassificationHead
 from greffe.model.model import Model, build_model
-from greffe.model.weights import base_hash, check_same_architecture, head_hash, transfer
+from greffe.model.weights import base_hash, head_hash, transfer
 from greffe.objectives.classification import ClassificationObjective
+from greffe.objectives.masking import Masker
 from greffe.pipelines.finetune_recipe import (
+    Start,
     build_masker,
     choose_direction,
     choose_pooler,
     choose_tokenizer,
+    classification_of,
     directions_of,
     finetune_recipe,
 )
-from greffe.pipelines.fit import Evaluated, finish, fit
-from greffe.pipelines.labelled import Examples, check_labels, data_hash, encode_rows, load_parts
+from greffe.pipelines.fit import Evaluated, Task, finish, fit
+from greffe.pipelines.labelled import (
+    LabelledParts,
+    LabelledRows,
+    encode_rows,
+    load_parts,
+    table_paths,
+)
 from greffe.pipelines.provenance import earlier_data
 from greffe.pipelines.run_folder import (
     check_same_data,
     check_same_recipe,
-    check_same_way,
+    check_same_stages,
     is_finished,
     run_folder,
 )
-from greffe.pipelines.soup import called, drop_soup, fit_soup, member_seed
+from greffe.pipelines.soup import drop_soup, fit_soup, member_name, member_seed
 from greffe.progress import notice
-from greffe.run import INTERMEDIATE, RUN_FILE, Manifest, RunDirectory, new_lineage
+from greffe.run import INTERMEDIATE, RUN_FILE, Lineage, Manifest, RunDirectory, new_lineage
 from greffe.seeding import rng
 from greffe.training.checkpoint import TrainingState, run_weights
 from greffe.training.compute import set_up_compute
@@ -52,173 +60,224 @@ from greffe.training.distributed import World
 
 
 def finetune(
-    data: Examples,
-    out: str | Path,
+    tables: Tables,
+    output: Output,
     *,
-    parent: RunDirectory | None = None,
-    like: RunDirectory | None = None,
-    recipe: str | Path | Recipe | None = None,
-    valid: Examples | None = None,
-    budget: str | None = None,
-    seed: int | None = None,
-    soup: int | None = None,
-    changes: Sequence[str] = (),
-    options: Reading | None = None,
+    start: Start,
+    training: Training = Training(),
+    reading: Reading = Reading(),
     drawn_from: Mapping[str, str] | None = None,
     afterwards: Recipe | None = None,
-    new_head: bool = False,
-    show_tensors: bool = False,
-    overwrite: bool = False,
-    resume: bool = False,
 ) -> RunDirectory:
-    """Teach classes: from `parent`'s weights, or from scratch, shaped like `like` or `recipe`.
+    """Train a classifier from `start` on labelled texts.
 
-    `drawn_from` are hashes of the tables that `data` is a part of; `afterwards` is the recipe by
-    which one fine-tunes from this run, if that is another one.
+    `drawn_from` are hashes of the tables that the data is a part of; `afterwards` is the recipe
+    for fine-tunings that start from this run, if it differs.
     """
-    model_of = parent or like
-    if model_of is None and recipe is None:
-        raise RecipeError(
-            "There is nothing to fine-tune.",
-            expected="--from RUN, or --scratch with --like RUN or --recipe NAME",
-        )
-    chosen = finetune_recipe(model_of, recipe, budget, seed, changes, soup=soup)
+    recipe = finetune_recipe(start, training)
     if afterwards is not None:
         then = {"finetune": afterwards.finetune, "classification": afterwards.classification}
-        chosen = chosen.model_copy(update=then)
-    spec = chosen.objective
-    assert isinstance(spec, Classification)
-    if parent is not None:
-        check_same_architecture(parent.recipe().model, chosen.model, parent.name)
+        recipe = recipe.model_copy(update=then)
     world = World.join()
-    threads = set_up_compute(chosen.train.threads)
-    train_part, valid_part = load_parts(data, valid, options or Reading(), chosen.seed)
-    labels = check_labels(train_part, valid_part)
-    targets = label_indices(labels, [example.label for example in train_part])
-
-    given = [part for part in (data, valid) if isinstance(part, str | Path)]
-    sources = [*given, *([model_of.path] if model_of else [])]
-    with run_folder(out, world, overwrite=overwrite, resume=resume, sources=sources) as folder:
+    threads = set_up_compute(recipe.train.threads)
+    parts = load_parts(tables, reading, recipe.seed)
+    sources = [*table_paths(tables), *([start.model_of.path] if start.model_of else [])]
+    with run_folder(output, world, sources) as folder:
         run = RunDirectory(folder.path)
         if folder.resuming:
-            intermediate = (run.path / INTERMEDIATE).resolve()
-            check_same_way(
-                run, aux_data=parent is not None and parent.path.resolve() == intermediate
-            )
-        if folder.resuming and is_finished(run, chosen):
-            return run
-        tokenizer = choose_tokenizer(model_of, chosen.tokenizer, spec, train_part)
-        chosen = chosen.with_vocab(tokenizer.size)
-        hashes = {
-            "train": data_hash(train_part),
-            "valid": data_hash(valid_part),
-            **(drawn_from or {}),
-            **({} if parent is None else earlier_data(parent)),
-        }
+            check_same_stages(run, aux_data=_follows_intermediate(run, start))
+            if is_finished(run, recipe):
+                return run
+        tokenizer = choose_tokenizer(start.model_of, recipe, parts.train)
+        recipe = recipe.with_vocab(tokenizer.size)
+        data = {**parts.hashes, **(drawn_from or {}), **earlier_data(start.parent)}
         if folder.resuming:
-            check_same_recipe(run, chosen)
-            check_same_data(run, hashes)
-        directions = directions_of(model_of, recipe)
-        direction = choose_direction(spec, directions)
-        head = ClassificationHead(
-            classes=len(labels),
-            pooler=choose_pooler(spec, direction),
-            dropout=spec.dropout,
-        )
-        heads: dict[str, HeadSpec] = {"classification": head}
-        model = build_model(chosen.model, tokenizer.size, heads, chosen.seed)
-        parent_hash = None
-        if parent is not None:
-            weights, parent_hash = run_weights(parent)
-            before = parent.manifest()
-            same_task = before.labels == labels and before.heads == heads and not new_head
-            taken = transfer(model, weights, parent.name, keep_heads=same_task)
-            notice(taken.describe(parent.name, show_tensors))
-        else:
-            notice("from scratch: every weight is new")
-        rows = encode_rows(train_part, targets, tokenizer, chosen.model.context, spec.long)
-        task = ClassificationObjective(
-            spec,
-            np.bincount(rows.targets, minlength=len(labels)).tolist(),
-            causal=direction == "causal",
-            pad=tokenizer.pad,
-        )
+            check_same_recipe(run, recipe)
+            check_same_data(run, data)
+        directions = directions_of(start.model_of, training.recipe)
+        design = _Design.of(recipe, parts.labels, directions)
+        model = build_model(recipe.model, tokenizer.size, design.heads, recipe.seed)
+        parent_weights = _load_weights(model, design, start, show_tensors=training.show_tensors)
+        lesson = _Lesson.of(model, tokenizer, design, recipe, parts)
         if world.is_main and not (run.path / RUN_FILE).exists():
-            run.write_recipe(chosen)
+            lineage = new_lineage(
+                threads=threads,
+                parent=start.parent.name if start.parent else None,
+                parent_weights=parent_weights,
+                initial_base=base_hash(model),
+                initial_head=head_hash(model),
+                tokenizer=tokenizer.fingerprint,
+                data=data,
+            )
+            run.write_recipe(recipe)
             tokenizer.save(run.tokenizer_path)
-            run.write_manifest(
-                Manifest(
-                    kind="classifier",
-                    status="training",
-                    vocab=tokenizer.size,
-                    heads=heads,
-                    directions=directions,
-                    labels=labels,
-                    direction=direction,
-                    lineage=new_lineage(
-                        threads=threads,
-                        parent=parent.name if parent else None,
-                        parent_weights=parent_hash,
-                        initial_base=base_hash(model),
-                        initial_head=head_hash(model),
-                        tokenizer=tokenizer.fingerprint,
-                        data=hashes,
-                    ),
-                )
-            )
+            run.write_manifest(design.manifest(tokenizer.size, directions, lineage))
         world.barrier()
-
-        masker = build_masker(spec.token_dropout, tokenizer)
-        held_out = HeldOut(model, tokenizer, labels, valid_part, causal=direction == "causal")
-        notice(
-            f"fine-tune: {len(train_part):,} texts, {len(labels)} classes, "
-            f"{len(valid_part):,} held out, reading {direction}, pooler {head.pooler}"
-        )
-
-        def train_member(member: int, into: RunDirectory) -> TrainingState:
-            """One training from where the model stands, in an order of its own."""
-            seed = member_seed(chosen.seed, member)
-            sampler = ExampleSampler(seed, tuple(len(row) for row in rows.ids), chosen.train.batch)
-
-            def seen(step: int, place: int) -> npt.NDArray[np.int64]:
-                if masker is None:
-                    return rows.ids[place]
-                return masker.hide(rows.ids[place], rng(seed, "token dropout", step, place))[0]
-
-            def batches(step: int) -> list[Batch]:
-                places = world.shard(sampler.step(step))
-                return [
-                    task.prepare([seen(step, int(p)) for p in part], rows.targets[part].tolist())
-                    for part in np.array_split(places, chosen.train.accumulation)
-                    if len(part)
-                ]
-
-            return fit(
-                into,
-                model,
-                task,
-                batches,
-                held_out.evaluate,
-                spec=chosen.train,
-                steps_per_epoch=sampler.steps_per_epoch,
-                seed=seed,
-                world=world,
-                what=called(member, chosen.train.soup),
-            )
-
-        state = fit_soup(
-            run, model, train_member, held_out.evaluate, soup=chosen.train.soup, world=world
-        )
+        state = _train(run, lesson, recipe, world)
         if world.is_main:
-            finish(run, model, state, chosen.train)
+            finish(run, model, state, recipe.train)
             drop_soup(run)
         world.barrier()
     run.say_where()
     return run
 
 
+def _follows_intermediate(run: RunDirectory, start: Start) -> bool:
+    """Whether the parent is the run that auxiliary data made inside the output folder."""
+    intermediate = (run.path / INTERMEDIATE).resolve()
+    return start.parent is not None and start.parent.path.resolve() == intermediate
+
+
+@dataclass(frozen=True)
+class _Design:
+    """The classifier's labels, how it reads and what its head looks like."""
+
+    labels: list[str]
+    direction: Direction
+    head: ClassificationHead
+
+    @classmethod
+    def of(cls, recipe: Recipe, labels: list[str], directions: list[Direction]) -> _Design:
+        spec = classification_of(recipe)
+        direction = choose_direction(spec, directions)
+        pooler = choose_pooler(spec, direction)
+        head = ClassificationHead(classes=len(labels), pooler=pooler, dropout=spec.dropout)
+        return cls(labels, direction, head)
+
+    @property
+    def heads(self) -> dict[str, HeadSpec]:
+        return {"classification": self.head}
+
+    @property
+    def causal(self) -> bool:
+        return self.direction == "causal"
+
+    def manifest(self, vocab: int, directions: list[Direction], lineage: Lineage) -> Manifest:
+        return Manifest(
+            kind="classifier",
+            status="training",
+            vocab=vocab,
+            heads=self.heads,
+            directions=directions,
+            labels=self.labels,
+            direction=self.direction,
+            lineage=lineage,
+        )
+
+
+def _load_weights(model: Model, design: _Design, start: Start, *, show_tensors: bool) -> str | None:
+    """Load the parent's weights, with its head if that has the same labels; return their hash."""
+    parent = start.parent
+    if parent is None:
+        notice("from scratch: all weights are new")
+        return None
+    weights, digest = run_weights(parent)
+    before = parent.manifest()
+    is_same_task = before.labels == design.labels and before.heads == design.heads
+    keep_heads = is_same_task and not start.new_head
+    taken = transfer(model, weights, parent.name, keep_heads=keep_heads)
+    notice(taken.describe(parent.name, show_tensors))
+    return digest
+
+
+@dataclass(frozen=True)
+class _Lesson:
+    """A model with the rows it is trained on and the texts it is validated on."""
+
+    model: Model
+    objective: ClassificationObjective
+    rows: LabelledRows
+    masker: Masker | None
+    held_out: HeldOut
+    description: str
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        tokenizer: Tokenizer,
+        design: _Design,
+        recipe: Recipe,
+        parts: LabelledParts,
+    ) -> _Lesson:
+        spec, labels = classification_of(recipe), design.labels
+        rows = encode_rows(parts, tokenizer, recipe.model.context, spec.long)
+        counts = np.bincount(rows.targets, minlength=len(labels)).tolist()
+        return cls(
+            model=model,
+            objective=ClassificationObjective(
+                spec, counts, causal=design.causal, pad=tokenizer.pad
+            ),
+            rows=rows,
+            masker=build_masker(spec.token_dropout, tokenizer),
+            held_out=HeldOut(model, tokenizer, labels, parts.valid, causal=design.causal),
+            description=f"{len(parts.train):,} texts, {len(labels)} classes, "
+            f"{len(parts.valid):,} held out, reading {design.direction}, "
+            f"pooler {design.head.pooler}",
+        )
+
+
+def _train(run: RunDirectory, lesson: _Lesson, recipe: Recipe, world: World) -> TrainingState:
+    """Train the members of the soup, which is one training by default."""
+    spec = recipe.train
+    notice(f"fine-tune: {lesson.description}")
+
+    def train_member(member: int, into: RunDirectory) -> TrainingState:
+        seed = member_seed(recipe.seed, member)
+        batches = _MemberBatches.of(lesson, spec, seed, world)
+        task = Task(
+            objective=lesson.objective,
+            batches=batches,
+            evaluate=lesson.held_out.evaluate,
+            steps_per_epoch=batches.sampler.steps_per_epoch,
+            seed=seed,
+            name=member_name(member, spec.soup),
+        )
+        return fit(into, lesson.model, task, spec, world)
+
+    return fit_soup(
+        run, lesson.model, train_member, lesson.held_out.evaluate, soup=spec.soup, world=world
+    )
+
+
+@dataclass(frozen=True)
+class _MemberBatches:
+    """The batches of one training: its order of texts and the tokens hidden follow its seed."""
+
+    lesson: _Lesson
+    sampler: ExampleSampler
+    seed: int
+    accumulation: int
+    world: World
+
+    @classmethod
+    def of(cls, lesson: _Lesson, spec: TrainSpec, seed: int, world: World) -> _MemberBatches:
+        lengths = tuple(len(row) for row in lesson.rows.ids)
+        return cls(
+            lesson, ExampleSampler(seed, lengths, spec.batch), seed, spec.accumulation, world
+        )
+
+    def __call__(self, step: int) -> list[Batch]:
+        indices = self.world.shard(self.sampler.step(step))
+        return [
+            self.lesson.objective.prepare(
+                [self._row(step, int(index)) for index in part],
+                self.lesson.rows.targets[part].tolist(),
+            )
+            for part in np.array_split(indices, self.accumulation)
+            if len(part)
+        ]
+
+    def _row(self, step: int, index: int) -> npt.NDArray[np.int64]:
+        """A row as it is seen at this step: other tokens are hidden in each epoch."""
+        row = self.lesson.rows.ids[index]
+        if self.lesson.masker is None:
+            return row
+        return self.lesson.masker.hide(row, rng(self.seed, "token dropout", step, index))[0]
+
+
 class HeldOut:
-    """Labelled texts that are only looked at, encoded once."""
+    """Labelled texts for validation, encoded once."""
 
     def __init__(
         self,
@@ -237,7 +296,7 @@ class HeldOut:
         self.causal = causal
 
     def evaluate(self, _: TrainingState) -> Evaluated:
-        """Accuracy, macro F1 and log loss of the model as it is now, on all of the texts."""
+        """Return accuracy, macro F1 and log loss of the model as it is now, on all of the texts."""
         predictions = predict_ids(
             self.model, self.tokenizer, self.labels, self.documents, causal=self.causal
         )

@@ -1,117 +1,129 @@
-"""What a fine-tuning works with: its recipe, its tokenizer, how its base reads, what is hidden."""
+"""What a fine-tuning works with: its start, recipe, tokenizer, direction, pooler and masking."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
 
 from greffe.config.classification import Classification, Pooler
 from greffe.config.components import Direction
-from greffe.config.options import Reading
+from greffe.config.option_groups import OptionGroup
+from greffe.config.options import Training
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
-from greffe.config.sections import TokenizerSpec, TrainSpec
+from greffe.config.sections import TrainSpec
 from greffe.data.pieces import LOWERCASE
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.errors import RecipeError
+from greffe.model.weights import check_same_architecture
 from greffe.objectives.masking import Masker, MaskingSpec
 from greffe.progress import notice
 from greffe.run import RunDirectory
 from greffe.training.checkpoint import load_tokenizer
 
 
-class FinetuneOptions(TypedDict):
-    """What a user says of a fine-tuning, apart from its texts, its weights and its folder."""
+@dataclass(frozen=True, kw_only=True)
+class Start(OptionGroup):
+    """What a fine-tuning starts from: a parent's weights, or fresh ones."""
 
-    recipe: str | Path | Recipe | None
-    budget: str | None
-    seed: int | None
-    soup: int | None
-    changes: Sequence[str]
-    options: Reading | None
-    show_tensors: bool
+    parent: RunDirectory | None = None
+    """The run whose weights are fine-tuned."""
+    like: RunDirectory | None = None
+    """Without a parent: the run whose architecture is used with fresh weights."""
+    new_head: bool = False
+    """Use a fresh head even if the parent's head has the same labels."""
+
+    @property
+    def model_of(self) -> RunDirectory | None:
+        """The run that the architecture and the tokenizer come from; None: a recipe says."""
+        return self.parent or self.like
 
 
-def finetune_recipe(
-    model_of: RunDirectory | None,
-    recipe: str | Path | Recipe | None,
-    budget: str | None,
-    seed: int | None,
-    changes: Sequence[str],
-    *,
-    soup: int | None = None,
-) -> Recipe:
-    """The base's recipe with [finetune] as [train] and [classification] as [objective]."""
-    given = None
-    if recipe is not None:
-        given = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    base = model_of.recipe() if model_of is not None else given
-    assert base is not None
-    teaching = given or base
-    chosen = base.model_copy(
-        update={
-            "objective": teaching.classification,
-            "train": TrainSpec.model_validate(teaching.finetune.model_dump()),
-            "finetune": teaching.finetune,
-            "classification": teaching.classification,
-        }
-    )
-    flags = [f"train.budget={budget!r}"] if budget is not None else []
-    flags += [f"seed={seed}"] if seed is not None else []
-    flags += [f"train.soup={soup}"] if soup is not None else []
-    # In a fine-tuning, [finetune] and [classification] are the run's [train] and [objective].
-    meant = [
-        change.replace("finetune.", "train.", 1)
-        if change.startswith("finetune.")
-        else change.replace("classification.", "objective.", 1)
-        if change.startswith("classification.")
-        else change
-        for change in changes
-    ]
-    wanted = [*flags, *meant]
-    if any(change.partition("=")[0].strip() == "train.budget" for change in wanted):
-        # Whoever says how long means it: the recipe's least steps and members belong to its own
-        # budget.
-        wanted = ["train.least_steps=0", "train.soup=1", *wanted]
-    changed = chosen.with_changes(wanted)
-    if not isinstance(changed.objective, Classification):
+def finetune_recipe(start: Start, training: Training) -> Recipe:
+    """Return the base's recipe with [finetune] as [train] and [classification] as [objective]."""
+    given = _given_recipe(training)
+    base = start.model_of.recipe() if start.model_of is not None else given
+    if base is None:
         raise RecipeError(
-            f"Fine-tuning teaches classes: its objective cannot be {changed.objective.kind!r}.",
-            expected="objective.kind = classification",
-            hint="greffe pretrain --from RUN goes on with another language objective",
+            "There is nothing to fine-tune.",
+            expected="--from RUN, or --scratch with --like RUN or --recipe NAME",
         )
-    return changed
+    source = given or base
+    recipe = base.model_copy(
+        update={
+            "objective": source.classification,
+            "train": TrainSpec.model_validate(source.finetune.model_dump()),
+            "finetune": source.finetune,
+            "classification": source.classification,
+        }
+    ).with_changes(_changes(training))
+    if not isinstance(recipe.objective, Classification):
+        raise RecipeError(
+            f"Fine-tuning trains a classifier: its objective cannot be {recipe.objective.kind!r}.",
+            expected="objective.kind = classification",
+            hint="greffe pretrain --from RUN continues with another language objective",
+        )
+    if start.parent is not None:
+        check_same_architecture(start.parent.recipe().model, recipe.model, start.parent.name)
+    return recipe
+
+
+def _given_recipe(training: Training) -> Recipe | None:
+    if training.recipe is None or isinstance(training.recipe, Recipe):
+        return training.recipe
+    return load_recipe(training.recipe)
+
+
+def _changes(training: Training) -> list[str]:
+    """Return flags and --set as changes of the run's own [train] and [objective]."""
+    changes = [f"train.budget={training.budget!r}"] if training.budget is not None else []
+    changes += [f"seed={training.seed}"] if training.seed is not None else []
+    changes += [f"train.soup={training.soup}"] if training.soup is not None else []
+    for change in training.changes:
+        if change.startswith("finetune."):
+            change = change.replace("finetune.", "train.", 1)
+        elif change.startswith("classification."):
+            change = change.replace("classification.", "objective.", 1)
+        changes.append(change)
+    if any(change.partition("=")[0].strip() == "train.budget" for change in changes):
+        # The recipe's least steps and soup belong to its own budget, not to the user's.
+        changes = ["train.least_steps=0", "train.soup=1", *changes]
+    return changes
+
+
+def classification_of(recipe: Recipe) -> Classification:
+    """Return the objective of a fine-tuning's recipe."""
+    assert isinstance(recipe.objective, Classification)
+    return recipe.objective
 
 
 def choose_tokenizer(
-    model_of: RunDirectory | None,
-    spec: TokenizerSpec,
-    reading: Classification,
-    examples: Sequence[Example],
+    model_of: RunDirectory | None, recipe: Recipe, examples: Sequence[Example]
 ) -> Tokenizer:
-    """That of the run that is built on, else a new one; for small letters if the recipe says."""
+    """Return the run's tokenizer, or train a new one; lowercased if the recipe says so."""
+    lowercase = classification_of(recipe).lowercase
     if model_of is not None:
         tokenizer = load_tokenizer(model_of)
-        if tokenizer.lowercases and not reading.lowercase:
-            notice(f"{model_of.name} reads small letters, and so will what is grafted onto it")
-        return tokenizer.lowercased() if reading.lowercase else tokenizer
+        if tokenizer.lowercases and not lowercase:
+            notice(f"{model_of.name} lowercases its texts, and so will the classifier")
+        return tokenizer.lowercased() if lowercase else tokenizer
     texts = (example.text for example in examples)
-    return train_tokenizer(texts, spec, [LOWERCASE] if reading.lowercase else [])
+    return train_tokenizer(texts, recipe.tokenizer, [LOWERCASE] if lowercase else [])
 
 
-def build_masker(share: float, tokenizer: Tokenizer) -> Masker | None:
-    """What hides tokens of training texts behind <mask>, if any are to be hidden."""
-    if share == 0:
+def build_masker(ratio: float, tokenizer: Tokenizer) -> Masker | None:
+    """Return what hides tokens of training texts behind <mask>, if the recipe hides any."""
+    if ratio == 0:
         return None
-    return Masker(MaskingSpec(ratio=share, mask=1.0, random=0.0), tokenizer)
+    return Masker(MaskingSpec(ratio=ratio, mask=1.0, random=0.0), tokenizer)
 
 
 def directions_of(
     model_of: RunDirectory | None, recipe: str | Path | Recipe | None
 ) -> list[Direction]:
-    """In which ways the base can read."""
+    """Return the directions in which the base can read."""
     if model_of is not None:
         return model_of.manifest().directions
     assert recipe is not None
@@ -120,14 +132,14 @@ def directions_of(
 
 
 def choose_direction(spec: Classification, directions: Sequence[Direction]) -> Direction:
-    """As the recipe says; left to itself, both ways if the base learnt to."""
+    """Return the recipe's direction; for auto, bidirectional if the base was trained for it."""
     if spec.direction != "auto":
         return spec.direction
     return "bidirectional" if "bidirectional" in directions else "causal"
 
 
 def choose_pooler(spec: Classification, direction: Direction) -> Pooler:
-    """As the recipe says; left to itself, where a base of this direction knows most."""
+    """Return the recipe's pooler; for auto, the last token if causal, else the mean."""
     if spec.pooler != "auto":
         return spec.pooler
     return "last" if direction == "causal" else "mean"

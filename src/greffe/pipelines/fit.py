@@ -1,6 +1,6 @@
-"""Fit: run the loop over a run directory; between two steps evaluate, log and save, in plain code.
+"""Fit: run the training loop in a run directory; between two steps evaluate, log and save.
 
-Shared by pretraining and fine-tuning. What a batch is and what validation means comes from them.
+Shared by pretraining and fine-tuning, which define batches and evaluation.
 """
 
 from __future__ import annotations
@@ -43,68 +43,93 @@ FEW_STEPS = 10
 
 @dataclass(frozen=True)
 class Evaluated:
-    """One look at the validation part: a score to compare (higher is better) and what to log."""
+    """One evaluation on the validation part: a score (higher is better) and what to log."""
 
     score: float
     metrics: dict[str, Any]
     line: str
 
 
+@dataclass(frozen=True)
+class Task:
+    """What is trained on: an objective, its batches, and how the model is evaluated."""
+
+    objective: Objective
+    batches: Callable[[int], Sequence[Batch]]
+    """This rank's parts of a step's batch, by step."""
+    evaluate: Callable[[TrainingState], Evaluated] | None
+    steps_per_epoch: float
+    seed: int
+    name: str
+    """What progress lines and notices begin with."""
+
+
 def fit(
-    run: RunDirectory,
-    model: Model,
-    objective: Objective,
-    batches: Callable[[int], Sequence[Batch]],
-    evaluate: Callable[[TrainingState], Evaluated] | None,
-    *,
-    spec: TrainSpec,
-    steps_per_epoch: float,
-    seed: int,
-    world: World,
-    what: str,
+    run: RunDirectory, model: Model, task: Task, spec: TrainSpec, world: World
 ) -> TrainingState:
-    """Train until the budget is used up or nothing gets better; leaves the model as kept."""
-    budget = Budget.parse(spec.budget, steps_per_epoch, spec.least_steps)
-    evaluation_cadence = Cadence.parse(spec.evaluate_every, budget)
-    checkpoint_cadence = Cadence.parse(spec.checkpoint_every, budget)
-    log_cadence = Cadence.parse("1%", budget)
+    """Train until the budget is used up or patience runs out; leave the model as kept."""
+    course = _Course.of(task, spec, world)
     optimizer = build_optimizer(model, spec, model.spec.layers)
-    fingerprint = run.manifest().lineage.tokenizer
-    state = TrainingState(tokenizer=fingerprint)
-    checkpoint = last_checkpoint(run.checkpoints_path)
-    if checkpoint is not None:
-        state = load_checkpoint(checkpoint, model, optimizer)
-        check_tokenizer(fingerprint, state.tokenizer, str(checkpoint))
-        notice(f"going on from step {state.step}")
-        threads = run.manifest().lineage.threads
-        if threads != torch.get_num_threads():
-            notice(
-                f"begun with {threads} compute threads, now {torch.get_num_threads()}: "
-                "the result may differ in the last digits"
-            )
+    state = _load_state(run, model, optimizer)
     if world.is_main:
         run.rewind_metrics(state.step)
-    if spec.compile == "auto" and checkpoint is None:
-        is_faster = compile_if_faster(model, lambda: _compute(model, objective, batches(0)))
-        state = state.model_copy(update={"compiled": is_faster})
-    elif spec.compile is True or state.compiled:
-        compile_model(model)
+    state = _compile(model, task, spec, state)
+    state = _train(run, model, optimizer, state, course)
+    clock = Clock(state.step, state.tokens, state.seconds)
+    if _is_out_of_patience(spec, state):
+        if not course.budget.is_over(clock):
+            notice(f"{task.name}: stopped early, no better score in {spec.patience} evaluations")
+    elif state.step < FEW_STEPS:
+        notice(f"{task.name}: only {state.step} steps were made; a longer --budget learns more")
+    if spec.keep == "best" and state.best_step is not None and state.best_step != state.step:
+        world.barrier()
+        _restore_best(run, model, state, task.name)
+    return state
 
-    is_over = spec.patience > 0 and state.evaluations_without_better >= spec.patience
+
+@dataclass(frozen=True)
+class _Course:
+    """A training's task with its budget, and how often what is due."""
+
+    task: Task
+    spec: TrainSpec
+    world: World
+    budget: Budget
+    logging: Cadence
+    evaluation: Cadence
+    checkpoint: Cadence
+
+    @classmethod
+    def of(cls, task: Task, spec: TrainSpec, world: World) -> _Course:
+        budget = Budget.parse(spec.budget, task.steps_per_epoch, spec.least_steps)
+        cadences = ("1%", spec.evaluate_every, spec.checkpoint_every)
+        return cls(task, spec, world, budget, *(Cadence.parse(text, budget) for text in cadences))
+
+
+def _train(
+    run: RunDirectory,
+    model: Model,
+    optimizer: torch.optim.Optimizer,
+    state: TrainingState,
+    course: _Course,
+) -> TrainingState:
+    """Run the loop; between two steps log, evaluate and save."""
+    task, spec, budget, world = course.task, course.spec, course.budget, course.world
+    is_over = _is_out_of_patience(spec, state)
     start = Clock(step=state.step, tokens=state.tokens, seconds=state.seconds)
     with (
         Interruption() as interruption,
-        prefetch(batches) as prepared,
-        Progress(what, budget.total, start=budget.spent(start)) as progress,
+        prefetch(task.batches) as prepared,
+        Progress(task.name, budget.total, start=budget.spent(start)) as progress,
     ):
         steps = train(
             model,
-            objective,
+            task.objective,
             optimizer,
             prepared,
             spec=spec,
             budget=budget,
-            seed=seed,
+            seed=task.seed,
             start=start,
             skipped_in_a_row=state.skipped_in_a_row,
             world=world,
@@ -113,51 +138,32 @@ def fit(
         while not is_over and (step := next(steps, None)) is not None:
             is_last = budget.is_over(step.clock)
             state = _count(state, step)
-            if world.is_main and (
-                is_last or step.is_skipped or log_cadence.is_due(step.before, step.clock)
-            ):
+            is_due = is_last or course.logging.is_due(step.before, step.clock)
+            if world.is_main and (is_due or step.is_skipped):
                 run.log(**_logged(step))
             if step.is_skipped:
                 notice(f"step {step.clock.step}: the loss is not finite; step skipped")
-
-            is_due = is_last or evaluation_cadence.is_due(step.before, step.clock)
-            if evaluate is not None and is_due:
-                evaluated = evaluate(state)
-                evaluated = replace(evaluated, score=world.broadcast(evaluated.score))
-                epoch = round(step.clock.step / steps_per_epoch, 4)
-                state = _judge(run, model, state, evaluated, epoch, world)
-                notice(f"{what}: {_place(step, budget)} · {evaluated.line}")
-                is_over = spec.patience > 0 and state.evaluations_without_better >= spec.patience
+            is_due = is_last or course.evaluation.is_due(step.before, step.clock)
+            if task.evaluate is not None and is_due:
+                state = _evaluate(run, model, state, step, course)
+                is_over = _is_out_of_patience(spec, state)
             progress.set(budget.spent(step.clock), _detail(step, start))
 
-            must_save = (
-                is_last
-                or is_over
-                or step.is_interrupted
-                or checkpoint_cadence.is_due(step.before, step.clock)
-            )
+            is_end = is_last or is_over
+            is_due = is_end or course.checkpoint.is_due(step.before, step.clock)
+            must_save = is_due or step.is_interrupted
             if must_save and world.is_main and not step.skipped_in_a_row and is_finite(model):
                 save_checkpoint(run.checkpoints_path, model, optimizer, state)
-            if step.is_interrupted and not (is_last or is_over):
+            if step.is_interrupted and not is_end:
                 raise InterruptedRunError(
                     f"Stopped at step {state.step}; the state is saved in {run.path}.",
-                    hint="the same command with --resume goes on from there",
+                    hint="continue with the same command and --resume",
                 )
-    if is_over and not budget.is_over(Clock(state.step, state.tokens, state.seconds)):
-        notice(f"{what}: stopped early, nothing better for {spec.patience} evaluations")
-    if not is_over and state.step < FEW_STEPS:
-        notice(f"{what}: only {state.step} steps were made; a longer --budget would teach more")
-    if spec.keep == "best" and state.best_step is not None and state.best_step != state.step:
-        world.barrier()
-        path = best_path(run.checkpoints_path, state.best_step)
-        load_exact(model, load_tensors(path, state.best_hash), str(path))
-        figures = ", ".join(f"{name} {value:.4g}" for name, value in state.best_evaluation.items())
-        notice(f"{what}: the best weights are kept, those of step {state.best_step}: {figures}")
     return state
 
 
 def finish(run: RunDirectory, model: Model, state: TrainingState, spec: TrainSpec) -> None:
-    """Write the final weights, mark the run as finished, drop the state for resuming."""
+    """Write the final weights, mark the run as finished, remove the checkpoints."""
     digest = save_tensors(run.weights_path, model.state_dict())
     kept = state.best_evaluation if spec.keep == "best" else state.last_evaluation
     run.write_manifest(
@@ -180,12 +186,73 @@ def finish(run: RunDirectory, model: Model, state: TrainingState, spec: TrainSpe
     shutil.rmtree(run.checkpoints_path, ignore_errors=True)
 
 
-def _compute(model: Model, objective: Objective, parts: Sequence[Batch]) -> None:
-    """What a step computes, without taking it."""
+def _load_state(run: RunDirectory, model: Model, optimizer: torch.optim.Optimizer) -> TrainingState:
+    """Load the last checkpoint into the model and the optimizer; without one, a new state."""
+    fingerprint = run.manifest().lineage.tokenizer
+    checkpoint = last_checkpoint(run.checkpoints_path)
+    if checkpoint is None:
+        return TrainingState(tokenizer=fingerprint)
+    state = load_checkpoint(checkpoint, model, optimizer)
+    check_tokenizer(fingerprint, state.tokenizer, str(checkpoint))
+    notice(f"resuming from step {state.step}")
+    threads, now = run.manifest().lineage.threads, torch.get_num_threads()
+    if threads != now:
+        notice(
+            f"the run was started with {threads} compute threads, now there are {now}: "
+            "the result may differ in the last digits"
+        )
+    return state
+
+
+def _compile(model: Model, task: Task, spec: TrainSpec, state: TrainingState) -> TrainingState:
+    """Compile the model if the recipe says so, or if that is faster; a resumed run as before."""
+    if spec.compile == "auto" and state.step == 0:
+        is_faster = compile_if_faster(model, lambda: _compute(model, task))
+        return state.model_copy(update={"compiled": is_faster})
+    if spec.compile is True or state.compiled:
+        compile_model(model)
+    return state
+
+
+def _compute(model: Model, task: Task) -> None:
+    """Compute a step's gradients without taking the step."""
     model.train()
-    for part in parts:
-        sum(objective.loss(model, part).values(), torch.zeros(())).backward()  # type: ignore[no-untyped-call]
+    for part in task.batches(0):
+        loss = sum(task.objective.loss(model, part).values(), torch.zeros(()))
+        loss.backward()  # type: ignore[no-untyped-call]
     model.zero_grad(set_to_none=True)
+
+
+def _restore_best(run: RunDirectory, model: Model, state: TrainingState, name: str) -> None:
+    assert state.best_step is not None
+    path = best_path(run.checkpoints_path, state.best_step)
+    load_exact(model, load_tensors(path, state.best_hash), str(path))
+    figures = ", ".join(f"{key} {value:.4g}" for key, value in state.best_evaluation.items())
+    notice(f"{name}: keeping the best weights, from step {state.best_step}: {figures}")
+
+
+def _is_out_of_patience(spec: TrainSpec, state: TrainingState) -> bool:
+    return spec.patience > 0 and state.evaluations_without_better >= spec.patience
+
+
+def _evaluate(
+    run: RunDirectory, model: Model, state: TrainingState, step: Step, course: _Course
+) -> TrainingState:
+    """Evaluate and log; keep the weights if they are the best so far."""
+    assert course.task.evaluate is not None
+    evaluated = course.task.evaluate(state)
+    evaluated = replace(evaluated, score=course.world.broadcast(evaluated.score))
+    if course.world.is_main:
+        run.log(
+            step=state.step,
+            kind="valid",
+            epoch=round(step.clock.step / course.task.steps_per_epoch, 4),
+            seconds=round(state.seconds, 3),
+            **evaluated.metrics,
+        )
+    state = _judge(run, model, state, evaluated, is_main=course.world.is_main)
+    notice(f"{course.task.name}: {_position(step, course.budget)} · {evaluated.line}")
+    return state
 
 
 def _count(state: TrainingState, step: Step) -> TrainingState:
@@ -201,17 +268,9 @@ def _count(state: TrainingState, step: Step) -> TrainingState:
 
 
 def _judge(
-    run: RunDirectory,
-    model: Model,
-    state: TrainingState,
-    evaluated: Evaluated,
-    epoch: float,
-    world: World,
+    run: RunDirectory, model: Model, state: TrainingState, evaluated: Evaluated, *, is_main: bool
 ) -> TrainingState:
-    """Log a look; if it is the best so far, keep the weights."""
-    if world.is_main:
-        seconds = round(state.seconds, 3)
-        run.log(step=state.step, kind="valid", epoch=epoch, seconds=seconds, **evaluated.metrics)
+    """Keep the weights if the score is the best so far; count evaluations without a better one."""
     is_better = math.isfinite(evaluated.score) and (
         state.best_score is None or evaluated.score > state.best_score
     )
@@ -222,7 +281,7 @@ def _judge(
                 "last_evaluation": evaluated.metrics,
             }
         )
-    digest = save_best(run.checkpoints_path, model, state.step) if world.is_main else None
+    digest = save_best(run.checkpoints_path, model, state.step) if is_main else None
     return state.model_copy(
         update={
             "best_step": state.step,
@@ -258,7 +317,7 @@ def _detail(step: Step, start: Clock) -> str:
     return f"step {step.clock.step} · {speed} tokens/s · loss {step.loss:.3f}"
 
 
-def _place(step: Step, budget: Budget) -> str:
+def _position(step: Step, budget: Budget) -> str:
     if budget.span.unit == "epochs":
         return f"epoch {step.clock.step / budget.steps_per_epoch:.3g}"
     return f"step {step.clock.step}"

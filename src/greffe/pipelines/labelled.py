@@ -1,4 +1,4 @@
-"""Labelled texts for a stage: loaded, split, encoded, hashed. Knows no model and no training."""
+"""Labelled texts for a pipeline: loaded, split, encoded, hashed. Knows no model or training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from greffe.config.classification import LongTexts
-from greffe.config.options import Reading
+from greffe.config.options import Reading, Tables
 from greffe.data.tables import Example, label_order, read_examples, split_examples
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import DataError
@@ -25,41 +25,65 @@ VALIDATION_SHARE = 0.2
 FEW_CLASSES = 10
 
 
-def load_parts(
-    data: Examples, valid: Examples | None, options: Reading, seed: int
-) -> tuple[list[Example], list[Example]]:
-    """Training and validation examples; without a validation file a part is held out."""
-    examples = load_examples(data, options)
-    if valid is not None:
-        return examples, load_examples(valid, options)
+@dataclass(frozen=True)
+class LabelledParts:
+    """Training and validation examples with their classes."""
+
+    train: list[Example]
+    valid: list[Example]
+    labels: list[str]
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """The hash of each part, for a lineage."""
+        return {"train": data_hash(self.train), "valid": data_hash(self.valid)}
+
+
+def load_parts(tables: Tables, reading: Reading, seed: int) -> LabelledParts:
+    """Load and check the examples; without a validation table, hold some of them out."""
+    examples = load_examples(tables.data, reading)
+    if tables.valid is not None:
+        train_part, valid_part = examples, load_examples(tables.valid, reading)
+    else:
+        train_part, valid_part = _hold_out(examples, seed)
+    return LabelledParts(train_part, valid_part, check_labels(train_part, valid_part))
+
+
+def _hold_out(examples: list[Example], seed: int) -> tuple[list[Example], list[Example]]:
     label_order(example.label for example in examples)  # one class: an error before any split
     train_part, valid_part = split_examples(examples, VALIDATION_SHARE, seed)
     if not valid_part:
         raise DataError(
             "There are too few labelled texts to hold some out.",
             expected="at least two texts of some class, or --valid FILE",
-            found=f"{len(examples)} texts, each with a label of its own",
-            hint="if the columns were mistaken: --text-column NAME --label-column NAME",
+            found=f"{len(examples)} texts, each with a different label",
+            hint="if the wrong columns were read: --text-column NAME --label-column NAME",
         )
     notice(f"no --valid given: {len(valid_part)} of {len(examples)} texts held out, by class")
     return train_part, valid_part
 
 
-def load_examples(data: Examples, options: Reading) -> list[Example]:
-    """All examples of a table, or of a sequence given from Python."""
+def table_paths(tables: Tables) -> list[str | Path]:
+    """Return the tables that are files."""
+    given = (tables.data, tables.valid, tables.test, *tables.aux_data)
+    return [table for table in given if isinstance(table, str | Path)]
+
+
+def load_examples(data: Examples, reading: Reading) -> list[Example]:
+    """Return all examples of a table, or of a sequence given from Python."""
     if isinstance(data, str | Path):
-        examples = list(read_examples(data, options))
+        examples = list(read_examples(data, reading))
     else:
         examples = [
             item if isinstance(item, Example) else Example(item[0], str(item[1])) for item in data
         ]
     if not examples:
-        raise DataError(f"{data if isinstance(data, str | Path) else 'data'} holds no example.")
+        raise DataError(f"{data if isinstance(data, str | Path) else 'data'} contains no examples.")
     return examples
 
 
 def check_labels(train_part: Sequence[Example], valid_part: Sequence[Example]) -> list[str]:
-    """The classes in their order; an error if they are none, or validation has others."""
+    """Return the classes in order; raise an error if validation has others."""
     labels = label_order(example.label for example in train_part)
     check_classes(labels, train_part)
     label_indices(labels, [example.label for example in valid_part])
@@ -67,12 +91,12 @@ def check_labels(train_part: Sequence[Example], valid_part: Sequence[Example]) -
 
 
 def check_classes(labels: Sequence[str], examples: Sequence[Example]) -> None:
-    """Classes are few: a label of its own for most texts means that the columns were mistaken."""
+    """Raise an error if most texts have a label of their own: the wrong columns were read."""
     if len(labels) > max(FEW_CLASSES, len(examples) // 2):
         shown = examples[0]
         raise DataError(
             f"{len(examples)} texts have {len(labels)} different labels.",
-            expected="several texts a label",
+            expected="several texts per label",
             found=f"label {shown.label[:40]!r} for the text {shown.text[:40]!r}, and so on",
             hint="name the columns: --text-column NAME --label-column NAME",
         )
@@ -87,37 +111,34 @@ class LabelledRows:
 
 
 def encode_rows(
-    examples: Sequence[Example],
-    targets: npt.NDArray[np.int64],
-    tokenizer: Tokenizer,
-    context: int,
-    long: LongTexts,
+    parts: LabelledParts, tokenizer: Tokenizer, context: int, long: LongTexts
 ) -> LabelledRows:
-    """What training reads of each text; what happens to those beyond the context is said."""
-    documents = tokenizer.encode_batch([example.text for example in examples])
+    """Encode the training texts; a notice says what happens to texts longer than the context."""
+    targets = label_indices(parts.labels, [example.label for example in parts.train])
+    documents = tokenizer.encode_batch([example.text for example in parts.train])
     room = context - 2
-    parts = [split_windows(ids, room, long) for ids in documents]
+    windows = [split_windows(ids, room, long) for ids in documents]
     beyond = [len(ids) - room for ids in documents if len(ids) > room]
     if beyond:
         share = sum(beyond) / sum(len(ids) for ids in documents)
         what = (
-            f"their beginning, {share:.1%} of all tokens are not read "
-            "(--set classification.long=windows reads all)"
+            f"only their beginning and leaves out {share:.1%} of all tokens "
+            "(--set classification.long=windows reads everything)"
         )
         if long == "windows":
-            what = f"them in windows, {sum(map(len, parts)):,} rows in all"
+            what = f"them in windows, {sum(map(len, windows)):,} rows in all"
         notice(
             f"{len(beyond)} of {len(documents)} texts are longer than the context, "
             f"{context} tokens: training reads {what}"
         )
     return LabelledRows(
-        [tokenizer.wrap(part) for windows in parts for part in windows],
-        np.repeat(targets, [len(windows) for windows in parts]),
+        [tokenizer.wrap(part) for some in windows for part in some],
+        np.repeat(targets, [len(some) for some in windows]),
     )
 
 
 def data_hash(examples: Sequence[Example]) -> str:
-    """SHA-256 of labels and texts in their order."""
+    """Return the SHA-256 of labels and texts, in order."""
     digest = hashlib.sha256()
     for example in examples:
         digest.update(f"{example.label}\t{example.text}\n".encode())

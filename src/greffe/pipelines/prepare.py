@@ -1,4 +1,4 @@
-"""Prepare: text → a corpus of token shards, in three phases that can each be resumed.
+"""Prepare: text → a corpus of token shards, in three phases that can each resume.
 
 1. scan: which documents there are, which are duplicates, which are held out;
 2. tokenizer: the one given, or one trained on a sample;
@@ -12,11 +12,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from greffe.config.options import Reading
+from greffe.config.options import Output, Reading, TokenizerOptions
+from greffe.config.recipe import Recipe
 from greffe.config.sections import TokenizerSpec
 from greffe.data.corpus import (
     CORPUS_FILE,
@@ -55,84 +56,99 @@ SCAN_FOLDER = "scan"
 
 def prepare(
     inputs: str | Path | Sequence[str | Path],
-    out: str | Path,
+    output: Output,
     *,
-    recipe_tokenizer: TokenizerSpec | None = None,
-    tokenizer: str | Path | Tokenizer | None = None,
-    dictionary: str | Path | None = None,
-    lowercase: bool = False,
+    tokenizer_options: TokenizerOptions = TokenizerOptions(),
     like: Tokenizer | None = None,
+    reading: Reading = Reading(),
     valid: float = 0.01,
-    options: Reading | None = None,
     workers: int = 0,
     seed: int = 0,
-    overwrite: bool = False,
-    resume: bool = False,
 ) -> Corpus:
-    """Write the corpus of `inputs` to the folder `out` and open it.
+    """Write the corpus of `inputs` to a folder and open it.
 
-    `tokenizer` is a Tokenizer, a tokenizer.json, a folder that holds one, a shipped base's name, or
-    a SentencePiece .model, for which `dictionary` may be its dict.txt; without it one is trained to
-    `recipe_tokenizer`, which reads small letters if `lowercase`, and changes single letters as
-    another does (`like`). `valid` is the share of documents held out. `workers=0` uses all cores.
+    A newly trained tokenizer changes characters as `like` does. `valid` is the fraction of
+    documents held out. `workers=0` uses all cores.
     """
     _check_numbers(valid, workers)
-    options = options or Reading()
     sources = find_sources([inputs] if isinstance(inputs, str | Path) else inputs)
-    given = find_tokenizer(tokenizer, dictionary)
-    if given is not None and lowercase:
-        raise RecipeError(
-            "--lowercase is for a new tokenizer: the one that is given reads as it does.",
-            hint="leave out one of the two",
-        )
-    letters = letters_of(like, lowercase=lowercase)
-    spec = recipe_tokenizer or TokenizerSpec()
+    choice = _choose_tokenizer(tokenizer_options, like)
     request = CorpusRequest(
         sources=[source_identity(source) for source in sources],
-        options=asdict(options),
+        options=asdict(reading),
         valid=valid,
         seed=seed,
-        tokenizer=given.fingerprint if given else _describe(spec, letters),
+        tokenizer=choice.description,
         shard_bytes=SHARD_BYTES,
     )
-    markers = (CORPUS_FILE, PREPARE_FILE)
-    with OutputFolder(out, markers=markers, overwrite=overwrite, resume=resume) as folder:
+    with OutputFolder(
+        output.out,
+        markers=(CORPUS_FILE, PREPARE_FILE),
+        overwrite=output.overwrite,
+        resume=output.resume,
+    ) as folder:
         if folder.resuming and is_corpus(folder.path):
             check_request(read_manifest(folder.path).request, request, folder.path)
             notice(f"{folder.path} is already finished")
             _remove_state(folder.path)
             return Corpus.open(folder.path)
-        work = _Preparation(folder, sources, options, request)
+        work = _Preparation(folder, sources, reading, request)
         try:
             scan = work.scan()
-            used = work.tokenizer(given, spec, letters, scan)
-            work.encode(used, scan, workers or cores())
-            return work.finish(used, scan)
+            tokenizer = work.tokenizer(choice, scan)
+            work.encode(tokenizer, scan, workers or cores())
+            return work.finish(tokenizer, scan)
         except InputError:
-            work.forget_if_fruitless()
+            work.discard_if_empty()
             raise
         except KeyboardInterrupt:
             raise InterruptedRunError(
                 f"Stopped; {folder.path} is unfinished and its finished shards are kept.",
-                hint="the same command with --resume goes on",
+                hint="continue with the same command and --resume",
             ) from None
 
 
-def letters_of(like: Tokenizer | None, *, lowercase: bool) -> list[Step]:
-    """What a new tokenizer does to single letters: what another does, and small ones if asked."""
-    letters = [] if like is None else like.character_steps
-    return [LOWERCASE, *letters] if lowercase and LOWERCASE not in letters else letters
+@dataclass(frozen=True)
+class _TokenizerChoice:
+    """The tokenizer that was given, or how a new one is trained."""
+
+    given: Tokenizer | None
+    spec: TokenizerSpec
+    character_steps: Sequence[Step]
+
+    @property
+    def description(self) -> str:
+        """What tells this choice from another."""
+        if self.given is not None:
+            return self.given.fingerprint
+        after = f" after {canonical(self.character_steps)}" if self.character_steps else ""
+        return f"{self.spec.kind} of {self.spec.vocab:,} pieces{after}"
 
 
-def _describe(spec: TokenizerSpec, letters: Sequence[Step]) -> str:
-    after = f" after {canonical(letters)}" if letters else ""
-    return f"{spec.kind} of {spec.vocab:,} pieces{after}"
+def _choose_tokenizer(options: TokenizerOptions, like: Tokenizer | None) -> _TokenizerChoice:
+    given = find_tokenizer(options)
+    if given is not None and options.lowercase:
+        raise RecipeError(
+            "--lowercase and --tokenizer are mutually exclusive.",
+            expected="--lowercase with a newly trained tokenizer",
+            hint="leave out one of the two",
+        )
+    steps = character_steps(like, lowercase=options.lowercase)
+    changes = [f"tokenizer.kind={options.tokenizer_kind}"]
+    changes += [] if options.vocab is None else [f"tokenizer.vocab={options.vocab}"]
+    return _TokenizerChoice(given, Recipe().with_changes(changes).tokenizer, steps)
+
+
+def character_steps(like: Tokenizer | None, *, lowercase: bool) -> list[Step]:
+    """Return how a new tokenizer changes characters: as `like` does, and lowercase if asked."""
+    steps = [] if like is None else like.character_steps
+    return [LOWERCASE, *steps] if lowercase and LOWERCASE not in steps else steps
 
 
 def _check_numbers(valid: float, workers: int) -> None:
     if not 0 <= valid < 1:
         raise RecipeError(
-            f"{valid} is not a share of documents to hold out.",
+            f"{valid} is not a fraction of documents to hold out.",
             expected="a number from 0 to below 1, for example 0.01",
         )
     if workers < 0:
@@ -141,15 +157,14 @@ def _check_numbers(valid: float, workers: int) -> None:
         )
 
 
-def find_tokenizer(
-    tokenizer: str | Path | Tokenizer | None, dictionary: str | Path | None
-) -> Tokenizer | None:
-    """The one that is given, at this path or of a shipped base; None: one is to be trained."""
+def find_tokenizer(options: TokenizerOptions) -> Tokenizer | None:
+    """Return the tokenizer that is given, by path or by name; None if one is to be trained."""
+    tokenizer, dictionary = options.tokenizer, options.dictionary
     path = run_path(tokenizer) if isinstance(tokenizer, str | Path) else None
     if dictionary is not None and (path is None or path.suffix != ".model"):
         raise RecipeError(
-            "A dictionary goes with a SentencePiece model only.",
-            expected="a tokenizer that ends in .model",
+            "--dictionary needs a SentencePiece model.",
+            expected="--tokenizer with a file that ends in .model",
             found="no file" if path is None else str(path),
         )
     if path is None:
@@ -174,19 +189,19 @@ def _remove_state(folder: Path) -> None:
 
 
 class _Preparation:
-    """The phases on one folder, each of which leaves out what was done before."""
+    """The phases on one folder; each skips what was done before."""
 
     def __init__(
         self,
         folder: OutputFolder,
         sources: Sequence[str],
-        options: Reading,
+        reading: Reading,
         request: CorpusRequest,
     ) -> None:
         self.path = folder.path
         self.sources = sources
-        self.options = options
-        for leftover in self.path.glob(".*.tmp"):  # of a write that was killed
+        self.reading = reading
+        for leftover in self.path.glob(".*.tmp"):  # left by a write that was killed
             leftover.unlink()
         if folder.resuming:
             self.state = read_state(self.path)
@@ -200,7 +215,7 @@ class _Preparation:
         if self.state.scan is None:
             shutil.rmtree(folder, ignore_errors=True)
             scan = scan_documents(
-                self.sources, self.options, folder, valid=request.valid, seed=request.seed
+                self.sources, self.reading, folder, valid=request.valid, seed=request.seed
             )
             self._advance(self.state, scan=scan)
             return scan
@@ -209,55 +224,49 @@ class _Preparation:
             raise CorruptError(
                 f"{assignments} is missing or damaged.",
                 expected=f"{self.state.scan.documents:,} bytes",
-                hint="start anew with --overwrite",
+                hint="start again with --overwrite",
             )
         return self.state.scan
 
-    def tokenizer(
-        self,
-        given: Tokenizer | None,
-        spec: TokenizerSpec,
-        letters: Sequence[Step],
-        scan: Scan,
-    ) -> Tokenizer:
-        """The tokenizer of the corpus, saved in its folder."""
+    def tokenizer(self, choice: _TokenizerChoice, scan: Scan) -> Tokenizer:
+        """Return the tokenizer of the corpus, saved in its folder."""
         path = self.path / TOKENIZER_FILE
         if self.state.fingerprint is None:
-            tokenizer = given or self._train(spec, letters, scan)
+            tokenizer = choice.given or self._train(choice, scan)
             tokenizer.save(path)
             self._advance(self.state, fingerprint=tokenizer.fingerprint)
             return tokenizer
         tokenizer = Tokenizer.load(path)
         if tokenizer.fingerprint != self.state.fingerprint:
             raise MismatchError(
-                f"{path} is not the tokenizer that this corpus was begun with.",
+                f"{path} is not the tokenizer that this corpus was started with.",
                 expected=f"tokenizer {self.state.fingerprint}",
                 found=f"tokenizer {tokenizer.fingerprint}",
-                hint="--overwrite starts anew",
+                hint="start again with --overwrite",
             )
         return tokenizer
 
-    def _train(self, spec: TokenizerSpec, letters: Sequence[Step], scan: Scan) -> Tokenizer:
+    def _train(self, choice: _TokenizerChoice, scan: Scan) -> Tokenizer:
         size, seed = min(SAMPLE_BYTES, scan.bytes), self.state.request.seed
         folder = self.path / SCAN_FOLDER
         with Progress("tokenizer", size, "bytes") as progress:
 
             def sample() -> Iterator[str]:
                 for document in read_sample(
-                    self.sources, self.options, scan, folder, size=SAMPLE_BYTES, seed=seed
+                    self.sources, self.reading, scan, folder, size=SAMPLE_BYTES, seed=seed
                 ):
                     progress.advance(len(document.encode()))
                     yield document
                 progress.set(size)
 
-            return train_tokenizer(sample(), spec, letters)
+            return train_tokenizer(sample(), choice.spec, choice.character_steps)
 
     def encode(self, tokenizer: Tokenizer, scan: Scan, workers: int) -> None:
-        """Write the shards that are not there yet."""
+        """Write the shards that are missing."""
         for shard in (*self.state.train, *self.state.valid):
             check_shard(self.path, shard, tokenizer.dtype.name)
         start, read = self.state.documents, self.state.bytes
-        documents = read_again(self.sources, self.options, scan, self.path / SCAN_FOLDER, start)
+        documents = read_again(self.sources, self.reading, scan, self.path / SCAN_FOLDER, start)
         chunks = cut_chunks(documents, start, self.state.request.shard_bytes)
         # starting a process takes longer than encoding a chunk
         workers = max(1, min(workers, (scan.bytes - read) // CHUNK_BYTES))
@@ -298,12 +307,12 @@ class _Preparation:
             f"corpus written to {self.path}: {manifest.documents:,} documents "
             f"({scan.valid:,} held out, {manifest.duplicates:,} duplicates dropped),\n"
             f"  {format_count(manifest.tokens)} tokens of {tokenizer.size:,} pieces, "
-            f"{manifest.bytes / manifest.tokens:.2f} bytes a token"
+            f"{manifest.bytes / manifest.tokens:.2f} bytes per token"
         )
         return Corpus.open(self.path)
 
-    def forget_if_fruitless(self) -> None:
-        """Without a finished shard nothing is worth keeping: the corrected command just works."""
+    def discard_if_empty(self) -> None:
+        """Remove the state if no shard is finished, so that the corrected command just works."""
         if self.state.groups == 0:
             _remove_state(self.path)
             (self.path / TOKENIZER_FILE).unlink(missing_ok=True)

@@ -1,7 +1,4 @@
-"""The state of a corpus in the making: what was asked for, how far it is, whether it may go on.
-
-Knows nothing of how the work is done.
-"""
+"""The state of an unfinished corpus: what was requested, what is done, whether it may resume."""
 
 from __future__ import annotations
 
@@ -36,12 +33,12 @@ class PrepareState(Spec):
 
 
 def write_state(state: PrepareState, folder: Path) -> None:
-    """Keep the state; it marks the folder as an unfinished corpus."""
+    """Write the state; it marks the folder as an unfinished corpus."""
     write_json(folder / PREPARE_FILE, state.model_dump(mode="json"))
 
 
 def read_state(folder: Path) -> PrepareState:
-    """The state of an unfinished corpus."""
+    """Return the state of an unfinished corpus."""
     path = folder / PREPARE_FILE
     try:
         return PrepareState.model_validate(read_json(path, "the state of an unfinished corpus"))
@@ -49,24 +46,24 @@ def read_state(folder: Path) -> PrepareState:
         raise CorruptError(
             f"{path} is damaged or from another version.",
             found=error.errors(include_url=False)[0]["msg"],
-            hint="start anew with --overwrite",
+            hint="start again with --overwrite",
         ) from None
 
 
 def check_request(before: CorpusRequest, now: CorpusRequest, folder: Path) -> None:
-    """Raise MismatchError that says what changed, if anything did."""
+    """Raise a MismatchError that says what changed, if anything did."""
     old, new = before.model_dump(exclude={"sources"}), now.model_dump(exclude={"sources"})
     changes = [f"{name} was {old[name]}, is {new[name]}" for name in new if old[name] != new[name]]
     gone = [source for source in before.sources if source not in now.sources]
     come = [source for source in now.sources if source not in before.sources]
-    changes += [f"was there and is not now: {source}" for source in gone]
-    changes += [f"is there and was not: {source}" for source in come]
+    changes += [f"no longer there: {source}" for source in gone]
+    changes += [f"new: {source}" for source in come]
     if before.sources != now.sources and not gone and not come:
         changes.append("the order or number of the sources")
     if changes:
         raise MismatchError(
-            f"{folder} was begun with other inputs or options.",
-            expected="the same command as before, to go on with it",
+            f"{folder} was started with other inputs or options.",
+            expected="the same command as before, to resume it",
             found="; ".join(changes),
-            hint="--overwrite starts anew",
+            hint="start again with --overwrite",
         )

@@ -1,28 +1,29 @@
-"""Pretrain: a corpus → a run whose base can be grafted. New, or going on from another run."""
+"""Pretrain: a corpus → a run whose base can be fine-tuned. New, or continued from another run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from greffe.config.options import Reading
+from greffe.config.options import Output, Reading, TokenizerOptions, Training
 from greffe.config.recipe import Recipe
 from greffe.data.corpus import Corpus
 from greffe.data.sampler import RowSampler
 from greffe.data.tokenizer import Tokenizer
-from greffe.errors import RecipeError
-from greffe.model.model import build_model
+from greffe.errors import MismatchError, RecipeError
+from greffe.model.model import Model, build_model
 from greffe.model.weights import base_hash, check_same_architecture, transfer
-from greffe.objectives.objective import build_language_objective
+from greffe.objectives.objective import LanguageObjective, build_language_objective
 from greffe.pipelines.choose_recipe import (
     autosized_recipe,
-    begun_recipe,
     choose_recipe,
     is_prepared,
-    is_time,
+    needs_autosize,
+    started_recipe,
 )
 from greffe.pipelines.corpus_batches import RowSource, evaluate_rows, rows_per_evaluation
-from greffe.pipelines.fit import Evaluated, finish, fit
+from greffe.pipelines.fit import Evaluated, Task, finish, fit
 from greffe.pipelines.prepare import find_tokenizer, prepare
 from greffe.pipelines.run_folder import (
     check_same_data,
@@ -30,7 +31,7 @@ from greffe.pipelines.run_folder import (
     is_finished,
     run_folder,
 )
-from greffe.pipelines.vocabulary_transfer import replant
+from greffe.pipelines.vocabulary_transfer import transfer_vocabulary
 from greffe.pipelines.warm_start import warm_start
 from greffe.progress import notice
 from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
@@ -50,251 +51,282 @@ CORPUS_FOLDER = "corpus"
 
 def pretrain(
     corpus: str | Path | Sequence[str | Path],
-    out: str | Path,
+    output: Output,
     *,
-    recipe: str | Path | Recipe | None = None,
     parent: RunDirectory | None = None,
-    objective: str | None = None,
-    budget: str | None = None,
-    seed: int | None = None,
-    changes: Sequence[str] = (),
-    vocab: int | None = None,
-    tokenizer: str | Path | Tokenizer | None = None,
-    dictionary: Path | None = None,
-    lowercase: bool = False,
-    options: Reading | None = None,
+    training: Training = Training(),
+    tokenizer_options: TokenizerOptions = TokenizerOptions(),
+    reading: Reading = Reading(),
     valid: float = HELD_OUT,
-    vocabulary_transfer: bool = False,
-    show_tensors: bool = False,
-    overwrite: bool = False,
-    resume: bool = False,
 ) -> RunDirectory:
-    """Grow a base on a prepared corpus, or on raw text that is prepared on the way.
+    """Train a language model on a prepared corpus, or on raw text that is prepared first.
 
-    With a parent its tokenizer is kept, unless its weights are `replanted` into the text's own.
+    With a parent, its weights are the start and its tokenizer is kept, unless `new_vocab` asks for
+    a transfer to a vocabulary made for this text.
     """
     inputs = [corpus] if isinstance(corpus, str | Path) else list(corpus)
-    keeps = parent is not None and not vocabulary_transfer
-    words = {
-        "--vocab": vocab is not None,
-        "--tokenizer": tokenizer is not None,
-        "--dictionary": dictionary is not None,
-        "--lowercase": lowercase,
-    }
-    _check_flags(inputs, parent, vocabulary_transfer, words, options, valid, changes)
-    if vocab is not None:
-        changes = [f"tokenizer.vocab={vocab}", *changes]
+    known = load_tokenizer(parent) if parent is not None else None
+    request = _Request(inputs, parent, training, tokenizer_options, reading, valid, known)
+    _check_flags(request)
     world = World.join()
-    if recipe is None and parent is None and budget is not None and is_time(budget):
-        begun = begun_recipe(out) if resume else None
-        given = find_tokenizer(tokenizer, dictionary)
-        pieces = vocab if given is None else given.size
-        recipe = begun or autosized_recipe(inputs, objective, budget, pieces, world)
-    chosen = choose_recipe(recipe, parent, objective, budget, seed, changes)
-    known = None
-    if parent is not None:  # whatever does not fit is said before the work begins
-        known = load_tokenizer(parent)
-        check_same_architecture(parent.recipe().model, chosen.model, parent.name)
-    threads = set_up_compute(chosen.train.threads)
+    recipe = _choose_recipe(request, output, world)
+    threads = set_up_compute(recipe.train.threads)
     sources = [*inputs, *([parent.path] if parent else [])]
-    with run_folder(out, world, overwrite=overwrite, resume=resume, sources=sources) as folder:
+    with run_folder(output, world, sources) as folder:
         run = RunDirectory(folder.path)
-        if folder.resuming and is_finished(run, chosen):
+        if folder.resuming and is_finished(run, recipe):
             return run
-        text = _open_corpus(
-            inputs,
-            run,
-            tokenizer=known if keeps else tokenizer,
-            dictionary=dictionary,
-            lowercase=lowercase,
-            like=None if keeps or tokenizer else known,
-            recipe=chosen,
-            options=options or Reading(),
-            valid=valid,
-            world=world,
-        )
-        if text.tokenizer.lowercases:
-            notice("the tokenizer reads small letters: the base will write no others")
-        if parent is not None and keeps:
-            expected = parent.manifest().lineage.tokenizer
-            check_tokenizer(
-                expected,
-                text.tokenizer.fingerprint,
-                str(text.path),
-                hint="prepare the text again with the parent's own (greffe prepare --tokenizer "
-                "RUN), or --replant takes the weights over into this one",
-            )
-        size = text.tokenizer.size
-        chosen = chosen.with_vocab(size)
-        hashes = {"corpus": text.manifest.data_hash}
+        text = _open_corpus(request, run, recipe, world)
+        recipe = recipe.with_vocab(text.tokenizer.size)
+        data = {"corpus": text.manifest.data_hash}
         if folder.resuming:
-            check_same_recipe(run, chosen)
-            check_same_data(run, hashes)
-            _check_same_ground(run, vocabulary_transfer)
-
-        task = build_language_objective(chosen.objective, text.tokenizer, tied=chosen.model.tied)
-        model = build_model(chosen.model, size, task.heads(), chosen.seed)
-        # A checkpoint has an embedding of its own, and so has a parent whose tokenizer is kept.
-        is_new = last_checkpoint(run.checkpoints_path) is None
-        parent_hash = None
-        if parent is not None:
-            if keeps:
-                weights, parent_hash = run_weights(parent)
-                taken = transfer(model, weights, parent.name, keep_heads=True)
-            else:
-                assert known is not None
-                taken, parent_hash = replant(
-                    model, parent, known, text, chosen, world, is_new=is_new
-                )
-            notice(taken.describe(parent.name, show_tensors))
-        elif is_new:
-            warm_start(model, text, chosen, world)
+            check_same_recipe(run, recipe)
+            check_same_data(run, data)
+            _check_same_transfer(run, request)
+        objective = build_language_objective(
+            recipe.objective, text.tokenizer, tied=recipe.model.tied
+        )
+        heads = objective.heads()
+        model = build_model(recipe.model, text.tokenizer.size, heads, recipe.seed)
+        parent_weights = _initialize(model, request, text, recipe, run, world)
         if world.is_main and not (run.path / RUN_FILE).exists():
-            run.write_recipe(chosen)
+            run.write_recipe(recipe)
             text.tokenizer.save(run.tokenizer_path)
             run.write_manifest(
                 Manifest(
                     kind="language-model",
                     status="training",
-                    vocab=size,
-                    heads=task.heads(),
-                    directions=list(chosen.objective.directions),
+                    vocab=text.tokenizer.size,
+                    heads=heads,
+                    directions=list(recipe.objective.directions),
                     lineage=new_lineage(
                         threads=threads,
                         parent=parent.name if parent else None,
-                        parent_weights=parent_hash,
-                        vocabulary_transfer=vocabulary_transfer,
+                        parent_weights=parent_weights,
+                        vocabulary_transfer=request.transfers_vocabulary,
                         initial_base=base_hash(model),
                         tokenizer=text.tokenizer.fingerprint,
-                        data=hashes,
+                        data=data,
                     ),
                 )
             )
         world.barrier()
-
-        source = RowSource(text.train, task, chosen.model.context, chosen.seed)
-        held_out = RowSource(text.valid, task, chosen.model.context, chosen.seed)
-        sampler = RowSampler(chosen.seed, source.rows, chosen.train.batch)
-        spec = chosen.train
-        notice(
-            f"pretrain: {sum(p.numel() for p in model.parameters()):,} parameters, "
-            f"{text.train.tokens:,} tokens, objective {chosen.objective.kind}, {threads} threads"
-        )
-
-        def evaluate(state: TrainingState) -> Evaluated:
-            most = rows_per_evaluation(spec, sampler.steps_per_epoch, state)
-            return evaluate_rows(model, task, held_out, most)
-
-        state = fit(
-            run,
-            model,
-            task,
-            lambda step: source.training(sampler, step, spec.accumulation, world),
-            evaluate if text.valid.tokens else None,
-            spec=spec,
-            steps_per_epoch=sampler.steps_per_epoch,
-            seed=chosen.seed,
-            world=world,
-            what="pretrain",
-        )
+        state = _train(run, model, objective, text, recipe, world)
         if world.is_main:
-            finish(run, model, state, spec)
+            finish(run, model, state, recipe.train)
         world.barrier()
     run.say_where()
     return run
 
 
-def _check_flags(
-    inputs: Sequence[str | Path],
-    parent: RunDirectory | None,
-    vocabulary_transfer: bool,
-    words: Mapping[str, bool],
-    options: Reading | None,
-    valid: float,
-    changes: Sequence[str],
-) -> None:
-    """A flag that would have no effect is an error, not a silent wish.
+@dataclass(frozen=True)
+class _Request:
+    """What the user asked for."""
 
-    `words` are those of the vocabulary, and whether they are given.
-    """
-    reading = {
-        "--documents, --encoding or --text-column": options not in (None, Reading()),
-        "--valid": valid != HELD_OUT,
+    inputs: list[str | Path]
+    parent: RunDirectory | None
+    training: Training
+    tokenizer_options: TokenizerOptions
+    reading: Reading
+    valid: float
+    parent_tokenizer: Tokenizer | None
+
+    @property
+    def transfers_vocabulary(self) -> bool:
+        return self.tokenizer_options.new_vocab is not None
+
+    @property
+    def keeps_tokenizer(self) -> bool:
+        return self.parent is not None and not self.transfers_vocabulary
+
+
+def _check_flags(request: _Request) -> None:
+    """Raise an error for flags that contradict each other or would have no effect."""
+    options = request.tokenizer_options
+    if options.new_vocab is not None and request.parent is None:
+        raise RecipeError(
+            "--new-vocab transfers the weights of a run, and no run is given.",
+            expected="--from RUN with --new-vocab, or --vocab for a new base",
+            hint="--from RUN, for example --from greffe-fr",
+        )
+    if options.new_vocab is not None and options.vocab is not None:
+        raise RecipeError(
+            "--vocab and --new-vocab are mutually exclusive.", hint="leave out --vocab"
+        )
+    tokenizer_flags = {
+        "--vocab": options.vocab is not None,
+        "--tokenizer": options.tokenizer is not None,
+        "--dictionary": options.dictionary is not None,
+        "--lowercase": options.lowercase,
     }
-    if vocabulary_transfer and parent is None:
+    given = [flag for flag, is_given in tokenizer_flags.items() if is_given]
+    if given and request.keeps_tokenizer:
         raise RecipeError(
-            "There is nothing to replant.",
-            expected="a run whose weights are taken over into the text's own vocabulary",
-            found="no --from",
-            hint="--from RUN, for example --from greffe-fr; or leave out --replant",
+            f"{', '.join(given)} cannot be used with --from: the parent's tokenizer is kept.",
+            hint="--new-vocab N transfers the weights to another vocabulary",
         )
-    keeps = parent is not None and not vocabulary_transfer
-    idle = [flag for flag, is_given in words.items() if is_given and keeps]
-    if idle:
+    changed = {change.partition("=")[0].strip() for change in request.training.changes}
+    if request.keeps_tokenizer and "warm_start" in changed:
         raise RecipeError(
-            f"{', '.join(idle)} cannot be used with --from: the parent's tokenizer is kept.",
-            hint="--replant takes the weights over into another vocabulary",
-        )
-    if keeps and any(change.partition("=")[0].strip() == "warm_start" for change in changes):
-        raise RecipeError(
-            "warm_start has no effect with --from: the embedding is the parent's own.",
+            "warm_start has no effect with --from: the embedding is the parent's.",
             hint="leave it out",
         )
-    idle = [flag for flag, is_given in {**words, **reading}.items() if is_given]
-    if idle and is_prepared(inputs):
+    if request.reading != Reading():
+        given.append("--documents, --encoding or --text-column")
+    if request.valid != HELD_OUT:
+        given.append("--valid")
+    if given and is_prepared(request.inputs):
         raise RecipeError(
-            f"{', '.join(idle)} cannot be used with a prepared corpus: {inputs[0]} has it all.",
-            hint="give these flags to greffe prepare, or the raw text to greffe pretrain",
+            f"{', '.join(given)} cannot be used with {request.inputs[0]}, a prepared corpus.",
+            hint="pass these flags to greffe prepare, or pass raw text to greffe pretrain",
         )
 
 
-def _check_same_ground(run: RunDirectory, vocabulary_transfer: bool) -> None:
-    """A resumed run was replanted or was not: the flag cannot come or go on the way."""
+def _choose_recipe(request: _Request, output: Output, world: World) -> Recipe:
+    """Return the recipe; with a parent, check that it has the same architecture."""
+    options, training, parent = request.tokenizer_options, request.training, request.parent
+    vocab = options.new_vocab if options.vocab is None else options.vocab
+    autosized = None
+    if needs_autosize(training, parent):
+        autosized = started_recipe(output.out) if output.resume else None
+        if autosized is None:
+            given = find_tokenizer(options)
+            size = vocab if given is None else given.size
+            autosized = autosized_recipe(request.inputs, training, size, world)
+    if vocab is not None:
+        changes = [f"tokenizer.vocab={vocab}", *training.changes]
+        training = replace(training, changes=changes)
+    recipe = choose_recipe(training, parent, autosized)
+    if parent is not None:  # a mismatch is an error before the work starts
+        check_same_architecture(parent.recipe().model, recipe.model, parent.name)
+    return recipe
+
+
+def _open_corpus(request: _Request, run: RunDirectory, recipe: Recipe, world: World) -> Corpus:
+    """Open the prepared corpus, or prepare raw text inside the run; check the tokenizer."""
+    if is_prepared(request.inputs):
+        text = Corpus.open(request.inputs[0])
+        if world.is_main:
+            text.verify()
+    else:
+        folder = run.path / CORPUS_FOLDER
+        if world.is_main:
+            _prepare_corpus(request, folder, recipe)
+        world.barrier()
+        text = Corpus.open(folder)
+    if text.tokenizer.lowercases:
+        notice("the tokenizer lowercases all text: the base will generate lowercase text only")
+    if request.parent is not None:
+        _check_vocabulary(request, request.parent, text)
+    return text
+
+
+def _prepare_corpus(request: _Request, folder: Path, recipe: Recipe) -> None:
+    options = replace(
+        request.tokenizer_options,
+        tokenizer_kind=recipe.tokenizer.kind,
+        vocab=recipe.tokenizer.vocab,
+    )
+    if request.keeps_tokenizer:
+        options = replace(options, tokenizer=request.parent_tokenizer)
+    prepare(
+        request.inputs,
+        Output(out=folder, resume=True),
+        tokenizer_options=options,
+        like=request.parent_tokenizer if options.tokenizer is None else None,
+        reading=request.reading,
+        valid=request.valid,
+        seed=recipe.seed,
+    )
+
+
+def _check_vocabulary(request: _Request, parent: RunDirectory, text: Corpus) -> None:
+    """Raise an error unless the corpus has the parent's tokenizer, or the new vocabulary's size."""
+    size, new_vocab = text.tokenizer.size, request.tokenizer_options.new_vocab
+    if request.keeps_tokenizer:
+        check_tokenizer(
+            parent.manifest().lineage.tokenizer,
+            text.tokenizer.fingerprint,
+            str(text.path),
+            hint="prepare the text again with greffe prepare --tokenizer RUN, or transfer the "
+            f"weights to this vocabulary with --new-vocab {size}",
+        )
+    is_given = is_prepared(request.inputs) or request.tokenizer_options.tokenizer is not None
+    if new_vocab is not None and is_given and new_vocab != size:
+        raise MismatchError(
+            f"The tokenizer of this text has {size:,} pieces.",
+            expected=f"--new-vocab {size}",
+            found=f"--new-vocab {new_vocab}",
+        )
+
+
+def _check_same_transfer(run: RunDirectory, request: _Request) -> None:
+    """Raise an error unless --new-vocab is given, or not, as when the run was started."""
     if not (run.path / RUN_FILE).exists():
         return
     before = run.manifest().lineage.vocabulary_transfer
-    if before != vocabulary_transfer:
+    if before != request.transfers_vocabulary:
         raise RecipeError(
-            f"{run.path} was begun {'with' if before else 'without'} --replant.",
+            f"{run.path} was started {'with' if before else 'without'} --new-vocab.",
             expected="the same flags as before",
-            found=f"{'--replant' if vocabulary_transfer else 'no --replant'}",
-            hint="resume with the same flags, or start anew with --overwrite",
+            found="no --new-vocab" if before else "--new-vocab",
+            hint="resume with the same flags, or start again with --overwrite",
         )
 
 
-def _open_corpus(
-    inputs: Sequence[str | Path],
-    run: RunDirectory,
-    *,
-    tokenizer: str | Path | Tokenizer | None,
-    dictionary: Path | None,
-    lowercase: bool,
-    like: Tokenizer | None,
+def _initialize(
+    model: Model,
+    request: _Request,
+    text: Corpus,
     recipe: Recipe,
-    options: Reading,
-    valid: float,
+    run: RunDirectory,
     world: World,
-) -> Corpus:
-    """The prepared corpus, or one prepared from raw text inside the run."""
-    if is_prepared(inputs):
-        text = Corpus.open(inputs[0])
-        if world.is_main:
-            text.verify()
-        return text
-    place = run.path / CORPUS_FOLDER
-    if world.is_main:
-        prepare(
-            inputs,
-            place,
-            recipe_tokenizer=recipe.tokenizer,
-            tokenizer=tokenizer,
-            dictionary=dictionary,
-            lowercase=lowercase,
-            like=like,
-            options=options,
-            valid=valid,
-            seed=recipe.seed,
-            resume=True,
-        )
-    world.barrier()
-    return Corpus.open(place)
+) -> str | None:
+    """Load the parent's weights and return their hash; without a parent, warm-start a new run."""
+    # A resumed run loads its embedding from a checkpoint.
+    is_new = last_checkpoint(run.checkpoints_path) is None
+    parent = request.parent
+    if parent is None:
+        if is_new:
+            warm_start(model, text, recipe, world)
+        return None
+    if request.keeps_tokenizer:
+        weights, digest = run_weights(parent)
+        taken = transfer(model, weights, parent.name, keep_heads=True)
+    else:
+        taken, digest = transfer_vocabulary(model, parent, text, recipe, world, is_new=is_new)
+    notice(taken.describe(parent.name, request.training.show_tensors))
+    return digest
+
+
+def _train(
+    run: RunDirectory,
+    model: Model,
+    objective: LanguageObjective,
+    text: Corpus,
+    recipe: Recipe,
+    world: World,
+) -> TrainingState:
+    spec = recipe.train
+    train_rows = RowSource(text.train, objective, recipe.model.context, recipe.seed)
+    held_out = RowSource(text.valid, objective, recipe.model.context, recipe.seed)
+    sampler = RowSampler(recipe.seed, train_rows.rows, spec.batch)
+    notice(
+        f"pretrain: {sum(p.numel() for p in model.parameters()):,} parameters, "
+        f"{text.train.tokens:,} tokens, objective {recipe.objective.kind}, "
+        f"{run.manifest().lineage.threads} threads"
+    )
+
+    def evaluate(state: TrainingState) -> Evaluated:
+        rows = rows_per_evaluation(spec, sampler.steps_per_epoch, state)
+        return evaluate_rows(model, objective, held_out, rows)
+
+    task = Task(
+        objective=objective,
+        batches=lambda step: train_rows.training(sampler, step, spec.accumulation, world),
+        evaluate=evaluate if text.valid.tokens else None,
+        steps_per_epoch=sampler.steps_per_epoch,
+        seed=recipe.seed,
+        name="pretrain",
+    )
+    return fit(run, model, task, spec, world)

@@ -1,4 +1,4 @@
-"""The folder a run is written to: taken by one process, and what resuming it asks."""
+"""The folder a run is written to, and the checks before a run is resumed in it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from greffe.config.options import Output
 from greffe.config.recipe import Recipe
 from greffe.errors import MismatchError, RecipeError
 from greffe.output_folder import OutputFolder
@@ -14,21 +15,14 @@ from greffe.run import INTERMEDIATE, RECIPE_FILE, RUN_FILE, RunDirectory
 from greffe.training.distributed import World
 
 
-def run_folder(
-    path: str | Path,
-    world: World,
-    *,
-    overwrite: bool,
-    resume: bool,
-    sources: Sequence[str | Path] = (),
-) -> OutputFolder:
-    """The output folder of a run, the same on every rank and written by the first."""
+def run_folder(output: Output, world: World, sources: Sequence[str | Path] = ()) -> OutputFolder:
+    """Return the output folder of a run: the same on every rank, written by the first."""
     folder = OutputFolder(
-        path,
+        output.out,
         markers=(RUN_FILE,),
         sources=sources,
-        overwrite=overwrite,
-        resume=resume,
+        overwrite=output.overwrite,
+        resume=output.resume,
         is_main=world.is_main,
     )
     world.barrier()
@@ -36,16 +30,16 @@ def run_folder(
 
 
 def is_finished(run: RunDirectory, recipe: Recipe) -> bool:
-    """True, with a word to the user, if there is nothing left to do; other wishes are an error."""
+    """Return True, with a notice, if the run is finished; raise an error if the recipe differs."""
     if not (run.path / RUN_FILE).exists() or run.manifest().status != "finished":
         return False
     check_same_recipe(run, recipe.with_vocab(run.recipe().tokenizer.vocab))
-    notice(f"{run.path} is already finished: nothing to do")
+    notice(f"{run.path} is already finished, nothing to do")
     return True
 
 
 def check_same_recipe(run: RunDirectory, recipe: Recipe) -> None:
-    """A resumed run goes on with its own recipe: other wishes are an error, not a silent mix."""
+    """Raise an error unless a resumed run has the recipe that it was started with."""
     if not (run.path / RUN_FILE).exists():
         return
     before, now = flatten(run.recipe()), flatten(recipe)
@@ -56,51 +50,51 @@ def check_same_recipe(run: RunDirectory, recipe: Recipe) -> None:
     ]
     if changed:
         raise RecipeError(
-            f"{run.path} was begun with another recipe and cannot be resumed with this one.",
-            expected=f"the choices in {run.path / RECIPE_FILE}",
+            f"{run.path} was started with another recipe and cannot be resumed with this one.",
+            expected=f"the values in {run.path / RECIPE_FILE}",
             found="; ".join(changed[:5]) + (", and more" if len(changed) > 5 else ""),
-            hint="resume with the same flags, start anew with --overwrite, or go on from it "
-            f"in a new run with --from {run.path}",
+            hint="resume with the same flags, start again with --overwrite, or continue from its "
+            f"weights in a new run with --from {run.path}",
         )
 
 
 def check_same_data(run: RunDirectory, data: dict[str, str]) -> None:
-    """A resumed run goes on with its own data: half of one and half of another has no lineage."""
+    """Raise an error unless a resumed run has the data that it was started with."""
     if not (run.path / RUN_FILE).exists():
         return
     before = run.manifest().lineage.data
     changed = sorted(name for name in before | data if before.get(name) != data.get(name))
     if changed:
         raise MismatchError(
-            f"{run.path} was begun with other data and cannot be resumed with these.",
+            f"{run.path} was started with other data and cannot be resumed with this.",
             expected=", ".join(f"{name} {before.get(name, 'none')[:12]}" for name in changed),
             found=", ".join(f"{name} {data.get(name, 'none')[:12]}" for name in changed),
-            hint="resume with the same files, or start anew with --overwrite",
+            hint="resume with the same files, or start again with --overwrite",
         )
 
 
-def check_same_way(run: RunDirectory, *, aux_data: bool) -> None:
-    """A resumed run that labels of others came first for goes on with them, and no other one."""
+def check_same_stages(run: RunDirectory, *, aux_data: bool) -> None:
+    """Raise an error if --aux-data is given to a run that was started without it, or is missing."""
     intermediate = RunDirectory(run.path / INTERMEDIATE)
     is_intermediate = (intermediate.path / RUN_FILE).exists()
     if (run.path / RUN_FILE).exists():
         grown_from = run.manifest().lineage.parent_weights
         is_intermediate = is_intermediate and grown_from == intermediate.manifest().weights
     elif aux_data:
-        return  # the teaching is still to come
+        return  # the intermediate fine-tuning is still to come
     if is_intermediate == aux_data:
         return
     before, now = ("without", "with") if aux_data else ("with", "without")
     raise MismatchError(
-        f"{run.path} was begun {before} --aux-data and cannot be resumed {now} it.",
+        f"{run.path} was started {before} --aux-data and cannot be resumed {now} it.",
         expected=f"the same command {before} --aux-data",
         found=f"{now} --aux-data",
-        hint="resume with the same flags, start anew with --overwrite, or choose another --out",
+        hint="resume with the same flags, start again with --overwrite, or choose another --out",
     )
 
 
 def flatten(recipe: Recipe) -> dict[str, Any]:
-    """`{"train.lr": 0.001, …}`."""
+    """Return the recipe as `{"train.lr": 0.001, …}`."""
     result: dict[str, Any] = {}
 
     def visit(prefix: str, value: Any) -> None:

@@ -1,8 +1,7 @@
-"""Members: several trainings from the same start, and the average of what they end with.
+"""Model soup: several trainings from the same start, and the average of their weights.
 
-Each member sees the texts in another order and with other tokens hidden; base and head begin the
-same, so the averaged weights lie between them. The first member is the run itself, the others are
-kept beside it until the run is finished: whatever is interrupted goes on where it was.
+Each member sees the texts in another order and with other tokens hidden. The first member is the
+run itself; the others are kept in its folder until the run is finished, so that each can resume.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from greffe.training.distributed import World
 
 
 def member_seed(seed: int, member: int) -> int:
-    """The seed of a member's order, hidden tokens and dropout; the first has the run's own."""
+    """Return the seed of a member's order, hidden tokens and dropout; the first has the run's."""
     return seed if member == 0 else derive(seed, "member", member)
 
 
-def called(member: int, soup: int) -> str:
-    """How a member's progress is headed."""
+def member_name(member: int, soup: int) -> str:
+    """Return what a member's progress lines begin with."""
     return "fine-tune" if soup == 1 else f"fine-tune {member + 1} of {soup}"
 
 
@@ -42,9 +41,9 @@ def fit_soup(
     soup: int,
     world: World,
 ) -> TrainingState:
-    """Train each member from the same weights; leaves the model as their average.
+    """Train each member from the same weights; leave the model as their average.
 
-    A member that was trained before an interruption is read from its last state.
+    A member that was trained before an interruption is read from its last checkpoint.
     """
     if soup == 1:
         return train_member(0, run)
@@ -52,12 +51,12 @@ def fit_soup(
     total = {name: torch.zeros_like(tensor) for name, tensor in start.items()}
     states = []
     for member in range(soup):
-        load_exact(model, start, "the start of the members")
+        load_exact(model, start, "the start of the soup")
         into = run if member == 0 else _folder_of(run, member, world)
         states.append(train_member(member, into))
         for name, tensor in model.state_dict().items():
             total[name] += tensor / soup
-    load_exact(model, total, "the average of the members")
+    load_exact(model, total, "the average of the soup")
     state = _summed(states)
     evaluated = evaluate(state)
     evaluated = replace(evaluated, score=world.broadcast(evaluated.score))
@@ -75,12 +74,12 @@ def fit_soup(
 
 
 def drop_soup(run: RunDirectory) -> None:
-    """Remove what was kept of the members for going on."""
+    """Remove the members' checkpoints."""
     shutil.rmtree(run.path / SOUP, ignore_errors=True)
 
 
 def _folder_of(run: RunDirectory, member: int, world: World) -> RunDirectory:
-    """Where a member other than the first keeps its state; says what the run says of itself."""
+    """Return the folder of a member other than the first; its manifest is the run's."""
     folder = RunDirectory(run.path / SOUP / str(member))
     if world.is_main and not (folder.path / RUN_FILE).exists():
         folder.path.mkdir(parents=True, exist_ok=True)
@@ -90,7 +89,7 @@ def _folder_of(run: RunDirectory, member: int, world: World) -> RunDirectory:
 
 
 def _summed(states: list[TrainingState]) -> TrainingState:
-    """Steps, tokens and seconds of all members together."""
+    """Return the steps, tokens and seconds of all members together."""
     return TrainingState(
         tokenizer=states[0].tokenizer,
         step=sum(state.step for state in states),

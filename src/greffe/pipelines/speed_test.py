@@ -1,4 +1,4 @@
-"""How fast this machine trains: a real model of middling size, some seconds of real steps."""
+"""Speed test: how fast this machine trains, from a few seconds of real steps of a model."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ ROWS, LAYERS, VOCAB = 8, 2, 8_000
 
 
 def training_speed(seconds: float = 3.0) -> float:
-    """Operations a second that forward and backward passes reach here, after a warm-up."""
-    notice(f"measuring how fast this machine trains, {seconds:g} seconds")
+    """Return the operations per second of forward and backward passes, after a warm-up."""
+    notice(f"speed test: {seconds:g} seconds of training steps")
     spec = load_recipe("small").model.model_copy(update={"layers": LAYERS})
     assert spec.width == SPEED_TEST_WIDTH
     model = build_model(spec, VOCAB, {"masked_token": MaskedTokenHead()}, seed=0)
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(VOCAB, (ROWS, spec.context), generator=generator)
-    places = torch.arange(0, ids.numel(), 7)
+    indices = torch.arange(0, ids.numel(), 7)
     batch = Batch(
-        ids=ids, counts={}, indices=places, targets=ids.reshape(-1)[places], tokens=ids.numel()
+        ids=ids, counts={}, indices=indices, targets=ids.reshape(-1)[indices], tokens=ids.numel()
     )
     operations = base_operations(spec, [spec.context] * ROWS, causal=False)
-    operations += vocabulary_operations(spec.width, VOCAB, len(places), transform=True)
+    operations += vocabulary_operations(spec.width, VOCAB, len(indices), transform=True)
 
     def step() -> float:
         start = time.perf_counter()

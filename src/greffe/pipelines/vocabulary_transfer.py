@@ -1,8 +1,8 @@
-"""Replant: a parent's weights for the vocabulary of another text.
+"""Vocabulary transfer: a parent's weights for the vocabulary of another text.
 
-The blocks stay as they are. Pieces that both vocabularies have keep their place, the others begin
-as the mean of the old pieces that spell them; word vectors counted in the new text, turned into the
-parent's space, are mixed in where the recipe starts with them.
+The blocks stay as they are. Pieces that both vocabularies have keep their vectors; the others start
+as the mean of the old pieces that make them up. If the recipe warm-starts with word vectors, those
+of the new text are rotated into the parent's space and mixed in.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import torch
 from greffe.config.recipe import Recipe
 from greffe.data.corpus import Corpus
 from greffe.data.piece_mapping import map_pieces, shared_pieces
-from greffe.data.tokenizer import Tokenizer
 from greffe.model.embedding_transfer import add_word_vectors, transferred_embeddings
 from greffe.model.model import Model
 from greffe.model.weights import Transfer, transfer
@@ -20,38 +19,37 @@ from greffe.model.word_vectors import word_vectors
 from greffe.pipelines.warm_start import count_neighbours
 from greffe.progress import notice
 from greffe.run import RunDirectory
-from greffe.training.checkpoint import run_weights
+from greffe.training.checkpoint import load_tokenizer, run_weights
 from greffe.training.distributed import World
 
 
-def replant(
+def transfer_vocabulary(
     model: Model,
     parent: RunDirectory,
-    old: Tokenizer,
     text: Corpus,
     recipe: Recipe,
     world: World,
     *,
     is_new: bool,
 ) -> tuple[Transfer, str]:
-    """Put the parent's weights into a model of the text's vocabulary; what was taken, and a hash.
+    """Load the parent's weights into a model with the text's vocabulary.
 
-    `old` is the parent's tokenizer.
-    Word vectors are counted for a new run only: one that goes on has its embedding already.
+    Return what was taken over, and the hash of the parent's weights. Word vectors are counted for
+    a new run only: a resumed run has its embedding already.
     """
     weights, digest = run_weights(parent)
-    new = text.tokenizer
+    old, new = load_tokenizer(parent), text.tokenizer
     spellings = map_pieces(new, old)
     shared = torch.tensor(shared_pieces(new, old, spellings))
     taken = transfer(
         model, transferred_embeddings(weights, spellings), parent.name, keep_heads=True
     )
     notice(
-        f"replanted from {old.size:,} pieces of {parent.name} into {new.size:,} of this text: "
-        f"{int(shared.sum()):,} are in both, the others begin as the pieces that spell them"
+        f"vocabulary transfer: {old.size:,} pieces of {parent.name} → {new.size:,} pieces of this "
+        f"text; {int(shared.sum()):,} are in both, the others start as a mean of old pieces"
     )
     if is_new and recipe.warm_start == "word_vectors":
-        # One rank alone, as in a warm start.
+        # On one rank alone, as in a warm start.
         if world.is_main:
             _mix_word_vectors(model, text, shared, recipe.seed)
         world.broadcast_tensor(model.base.embedding.weight.data)
@@ -65,6 +63,4 @@ def _mix_word_vectors(model: Model, text: Corpus, shared: torch.Tensor, seed: in
     if add_word_vectors(model.base.embedding.weight, pieces, vectors, shared[pieces]):
         notice(f"word vectors: mixed into {len(pieces):,} of {text.tokenizer.size:,} pieces")
     else:
-        notice(
-            "word vectors: left out, since too few pieces are in both vocabularies to turn them by"
-        )
+        notice("word vectors: left out, too few pieces are in both vocabularies to align them")

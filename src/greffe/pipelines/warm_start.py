@@ -1,4 +1,4 @@
-"""Warm start: the embedding of a new base begins as word vectors counted in its corpus."""
+"""Warm start: the embedding of a new base is initialized with word vectors of its corpus."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from greffe.training.distributed import World
 
 
 def warm_start(model: Model, text: Corpus, recipe: Recipe, world: World) -> None:
-    """What the recipe says of the embedding's beginning, the same on every rank."""
+    """Initialize the embedding as the recipe says, the same on every rank."""
     match recipe.warm_start:
         case "none":
             return
@@ -30,13 +30,13 @@ def _count_and_start(model: Model, text: Corpus, seed: int) -> None:
     pieces, counts, total = count_neighbours(text)
     started = start_embedding(model, pieces, counts, seed)
     notice(
-        f"word vectors: {started:,} of {text.tokenizer.size:,} pieces begin as counted in "
+        f"word vectors: {started:,} of {text.tokenizer.size:,} pieces initialized from "
         f"{format_count(total)} tokens"
     )
 
 
 def count_neighbours(text: Corpus) -> tuple[Tensor, Tensor, int]:
-    """The pieces that occur, their counts [pieces, contexts], and in how many tokens."""
+    """Return the pieces that occur, their counts [pieces, contexts], and the number of tokens."""
     part, tokenizer = text.train, text.tokenizer
     chunks = spread_chunks(part.tokens)
     total = sum(chunk.tokens for chunk in chunks)
@@ -47,6 +47,6 @@ def count_neighbours(text: Corpus) -> tuple[Tensor, Tensor, int]:
             neighbours.add(part, chunk)
             progress.advance(chunk.tokens)
     counts = torch.from_numpy(neighbours.finish())
-    # What follows is one call into the library, which cannot tell how far it is.
-    notice("word vectors: {:,} pieces beside {:,}, being factorised".format(*counts.shape))
+    # The factorization is one call into a library, which reports no progress.
+    notice("word vectors: factorizing a matrix of {:,} × {:,} pieces".format(*counts.shape))
     return torch.from_numpy(pieces), counts, total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from greffe.config.options import Training
 from greffe.config.recipe import Recipe
 from greffe.model.weights import BASE, tensors_hash
 from greffe.pipelines.auxiliary import AuxiliaryTables
-from greffe.pipelines.finetune_recipe import finetune_recipe
+from greffe.pipelines.finetune_recipe import Start, finetune_recipe
 from greffe.pipelines.labelled import data_hash
 from greffe.pipelines.provenance import FeatureRuns
 from greffe.run import RunDirectory
@@ -27,13 +27,12 @@ def cell_recipe(
     run: RunDirectory, training: Training, seed: int, arm_changes: Sequence[str] = ()
 ) -> Recipe:
     """Return the whole recipe of a fine-tuning in a study."""
-    changes = cell_changes(training, arm_changes)
-    return finetune_recipe(run, training.recipe, training.budget, seed, changes)
+    return finetune_recipe(Start(parent=run), cell_training(training, seed, arm_changes))
 
 
-def cell_changes(training: Training, arm_changes: Sequence[str] = ()) -> list[str]:
-    """Return the changes of a study, of an arm, then of the user, who has the last word."""
-    return [NO_SOUP, *arm_changes, *training.changes]
+def cell_training(training: Training, seed: int, arm_changes: Sequence[str] = ()) -> Training:
+    """Add the seed, and the changes of a study and of an arm before the user's."""
+    return replace(training, seed=seed, changes=[NO_SOUP, *arm_changes, *training.changes])
 
 
 @dataclass

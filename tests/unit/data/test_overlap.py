@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
+from greffe import prepare
 from greffe.config.options import Reading
 from greffe.config.sections import TokenizerSpec
 from greffe.data import overlap
 from greffe.data.overlap import corpus_overlap
 from greffe.errors import DataError, RecipeError
-from greffe.pipelines.prepare import prepare
 from greffe.progress import quiet
 from greffe.seeding import rng
 
@@ -91,7 +91,7 @@ def test_a_prepared_corpus_is_read_through_its_tokenizer(tmp_path):
     documents = [sentence(number) for number in range(40)]
     raw = write(tmp_path / "raw.txt", documents)
     spec = TokenizerSpec(kind="bpe", vocab=400)
-    prepare(raw, tmp_path / "corpus", recipe_tokenizer=spec, valid=0.2, workers=1)
+    prepare(raw, tmp_path / "corpus", vocab=spec.vocab, valid=0.2, workers=1)
     found = corpus_overlap([*documents, sentence(99)], [tmp_path / "corpus"], LINE)
     assert found.texts == list(range(40)), "also those of the held-out part"
     assert found.example.source == str(tmp_path / "corpus")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from greffe.api import doctor
 from greffe.config.recipe import Recipe
 from greffe.data.tables import Example
 from greffe.doctor.examine import examine
@@ -11,7 +12,6 @@ from greffe.errors import DataError, RunError
 from greffe.progress import quiet
 from greffe.run import Manifest, RunDirectory, new_lineage
 from greffe.seeding import rng
-from greffe.studies import doctor
 
 LABELS = ("négatif", "positif")
 

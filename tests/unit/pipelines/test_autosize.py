@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from greffe.config.options import Training
 from greffe.config.recipe import Recipe
 from greffe.data.text import estimated_bytes
 from greffe.model.arithmetic import TRAINING, base_operations, vocabulary_operations
@@ -16,9 +17,9 @@ from greffe.pipelines import choose_recipe as choosing
 from greffe.pipelines.autosize import (
     BATCHES,
     SHAPES,
-    TOKENS_A_WEIGHT,
+    TOKENS_PER_WEIGHT,
     VOCABS,
-    WEIGHTS_A_TOKEN,
+    WEIGHTS_PER_TOKEN,
     autosize,
 )
 from greffe.pipelines.choose_recipe import autosized_recipe
@@ -82,8 +83,8 @@ def test_the_base_is_the_largest_that_time_and_text_allow() -> None:
         row += vocabulary_operations(model.width, recipe.tokenizer.vocab, places, transform=True)
         # The speed at this width is not far from the one that was measured.
         tokens = minutes * MINUTE * SPEED * model.context / (TRAINING * row)
-        assert 1.3 * tokens > TOKENS_A_WEIGHT * weights(recipe)
-        assert weights(recipe) <= WEIGHTS_A_TOKEN * size / 4
+        assert 1.3 * tokens > TOKENS_PER_WEIGHT * weights(recipe)
+        assert weights(recipe) <= WEIGHTS_PER_TOKEN * size / 4
 
 
 def test_a_shorter_time_has_smaller_batches() -> None:
@@ -121,7 +122,7 @@ def test_the_reasons_are_told(
     monkeypatch.setattr(choosing, "set_up_compute", lambda: 1)
     text = tmp_path / "text.txt"
     text.write_bytes(b"un deux trois\n" * 100_000)
-    recipe = autosized_recipe([text], "hybrid", "20m", None, World())
-    assert recipe.objective.kind == "hybrid" and recipe.name == "fitted"
+    recipe = autosized_recipe([text], Training(objective="hybrid", budget="20m"), None, World())
+    assert recipe.objective.kind == "hybrid" and recipe.name == "autosized"
     said = capsys.readouterr().err
     assert "machine: 150 billion" in said and "text: 1.4M bytes" in said and "time: 20 min" in said

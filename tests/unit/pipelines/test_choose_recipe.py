@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from greffe.config.option_groups import flat_keywords
 from greffe.errors import RecipeError
 from greffe.pipelines import choose_recipe as choosing
-from greffe.pipelines.pretrain import pretrain
+from greffe.pipelines import pretrain as pretrain_module
 from greffe.samples.toy import toy_documents
+
+pretrain = flat_keywords(pretrain_module.pretrain)
 
 
 @pytest.fixture
@@ -37,7 +40,7 @@ def test_a_budget_in_time_is_fitted_and_resumed_without_measuring_again(
 ) -> None:
     run = pretrain(text, tmp_path / "run", budget="1s", vocab=400)
     recipe = run.recipe()
-    assert recipe.name == "fitted"
+    assert recipe.name == "autosized"
     assert (recipe.model.width, recipe.model.layers, recipe.tokenizer.vocab) == (128, 2, 400)
     assert len(speeds) == 1
     again = pretrain(text, tmp_path / "run", budget="1s", vocab=400, resume=True)

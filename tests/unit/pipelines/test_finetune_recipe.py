@@ -7,14 +7,17 @@ from pathlib import Path
 import pytest
 
 from greffe.config.classification import Classification
+from greffe.config.option_groups import flat_keywords
 from greffe.config.recipe_files import load_recipe
-from greffe.pipelines.finetune_recipe import finetune_recipe
+from greffe.pipelines.finetune_recipe import finetune_recipe as recipe_of
 from greffe.run import RunDirectory
+
+finetune_recipe = flat_keywords(recipe_of)
 
 
 def test_the_recipes_own_budget_keeps_its_least_steps() -> None:
     recipe = load_recipe("small")
-    chosen = finetune_recipe(None, recipe, None, None, ["finetune.lr=0.001"])
+    chosen = finetune_recipe(recipe=recipe, changes=["finetune.lr=0.001"])
     assert recipe.finetune.least_steps > 0
     assert chosen.train.least_steps == recipe.finetune.least_steps
     assert chosen.train.soup == recipe.finetune.soup > 1
@@ -23,23 +26,23 @@ def test_the_recipes_own_budget_keeps_its_least_steps() -> None:
 
 @pytest.mark.parametrize("change", ["finetune.budget=1epochs", "train.budget = '1epochs'"])
 def test_a_budget_of_ones_own_is_meant_as_said(change: str) -> None:
-    chosen = finetune_recipe(None, load_recipe("small"), None, None, [change])
+    chosen = finetune_recipe(recipe=load_recipe("small"), changes=[change])
     assert (chosen.train.budget, chosen.train.least_steps) == ("1epochs", 0)
     assert chosen.train.soup == 1
-    flag = finetune_recipe(None, load_recipe("small"), "1epochs", None, [])
+    flag = finetune_recipe(recipe="small", budget="1epochs")
     assert flag.train == chosen.train
 
 
 def test_members_of_ones_own_stay_beside_a_budget_of_ones_own() -> None:
-    flag = finetune_recipe(None, load_recipe("small"), "1epochs", None, [], soup=2)
+    flag = finetune_recipe(recipe="small", budget="1epochs", soup=2)
     assert flag.train.soup == 2
-    changed = finetune_recipe(None, load_recipe("small"), "1epochs", None, ["train.soup=4"])
+    changed = finetune_recipe(recipe="small", budget="1epochs", changes=["train.soup=4"])
     assert changed.train.soup == 4
 
 
 def test_least_steps_of_ones_own_stay_beside_a_budget_of_ones_own() -> None:
     changes = ["finetune.least_steps=30"]
-    chosen = finetune_recipe(None, load_recipe("small"), "1epochs", None, changes)
+    chosen = finetune_recipe(recipe="small", budget="1epochs", changes=changes)
     assert chosen.train.least_steps == 30
 
 
@@ -48,9 +51,9 @@ def test_teaching_and_grafting_change_how_labels_are_learnt_and_nothing_else(
 ) -> None:
     base = RunDirectory(tmp_path)
     base.write_recipe(load_recipe("greffe-fr"))
-    usual = finetune_recipe(base, None, None, None, [])
+    usual = finetune_recipe(parent=base)
     for name, soup, balance in (("intermediate", 1, "balanced"), ("target", 3, "none")):
-        chosen = finetune_recipe(base, name, None, None, [])
+        chosen = finetune_recipe(parent=base, recipe=name)
         assert (chosen.model, chosen.tokenizer) == (usual.model, usual.tokenizer)
         assert chosen.train != usual.train
         assert chosen.train.soup == soup

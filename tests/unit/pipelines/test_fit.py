@@ -23,7 +23,7 @@ from greffe.model.weights import load_tensors
 from greffe.objectives.causal import Causal, CausalObjective
 from greffe.objectives.objective import Objective
 from greffe.pipelines import fit as fit_module
-from greffe.pipelines.fit import Evaluated, finish, fit
+from greffe.pipelines.fit import Evaluated, Task, finish, fit
 from greffe.run import Manifest, RunDirectory, new_lineage
 from greffe.seeding import rng
 from greffe.training import checkpoint
@@ -100,14 +100,16 @@ class Fitter:
         return fit(
             self.run,
             self.model,
-            objective or Toy(),
-            batches,
-            evaluate or self.evaluate,
-            spec=self.spec,
-            steps_per_epoch=6,
-            seed=0,
-            world=World(),
-            what="toy",
+            Task(
+                objective=objective or Toy(),
+                batches=batches,
+                evaluate=evaluate or self.evaluate,
+                steps_per_epoch=6,
+                seed=0,
+                name="toy",
+            ),
+            self.spec,
+            World(),
         )
 
     def weights(self) -> dict[str, torch.Tensor]:
@@ -276,14 +278,9 @@ def test_a_run_without_validation_keeps_the_last(tmp_path: Path) -> None:
     state = fit(
         fitter.run,
         model,
-        Toy(),
-        batches,
-        None,
-        spec=fitter.spec,
-        steps_per_epoch=6,
-        seed=0,
-        world=World(),
-        what="toy",
+        Task(Toy(), batches, evaluate=None, steps_per_epoch=6, seed=0, name="toy"),
+        fitter.spec,
+        World(),
     )
     assert (state.step, state.best_step) == (12, None)
     finish(fitter.run, model, state, fitter.spec)

@@ -1,4 +1,4 @@
-"""Labels of others before one's own: what is taken of them, and what is refused."""
+"""Intermediate-task fine-tuning: which auxiliary texts are used, and what is refused."""
 
 from __future__ import annotations
 
@@ -12,17 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greffe.config.option_groups import flat_keywords
 from greffe.config.recipe_files import load_recipe
 from greffe.data.tables import Example
 from greffe.errors import DataError, MismatchError, RecipeError
 from greffe.model.weights import head_hash
-from greffe.pipelines.finetune import finetune
-from greffe.pipelines.intermediate import MOST_TO_ONE, Intermediate, finetune_intermediate, mix
+from greffe.pipelines import finetune as finetune_module
+from greffe.pipelines import intermediate as intermediate_module
+from greffe.pipelines.intermediate import MOST_TO_ONE, Intermediate, mix
 from greffe.pipelines.labelled import data_hash
 from greffe.pipelines.provenance import trained_on
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
 from greffe.training.checkpoint import load_model
+
+finetune = flat_keywords(finetune_module.finetune)
+finetune_intermediate = flat_keywords(intermediate_module.finetune_intermediate)
 
 
 def table(**counts: int) -> list[Example]:
@@ -89,7 +94,7 @@ def train_intermediate(fresh_run: Callable[..., RunDirectory], tmp_path: Path) -
     def run(aux_data: Sequence[list[Example]] = (), **choices: Any) -> Intermediate:
         wanted = {"parent": parent, "data": reviews(12, 1), "valid": reviews(6, 9), **choices}
         return finetune_intermediate(
-            aux_data or [reviews(90, 2)], **{"out": tmp_path / "out", **wanted}
+            aux_data=aux_data or [reviews(90, 2)], **{"out": tmp_path / "out", **wanted}
         )
 
     return run
@@ -153,10 +158,10 @@ def test_the_head_is_shaped_as_the_grafting_needs_it(
     recipe = intermediate.run.recipe()
     assert getattr(recipe.objective, key) == value and recipe.train.threads == 1
     run = finetune(
-        intermediate.train,
+        intermediate.target.train,
         tmp_path / "out",
         parent=intermediate.run,
-        valid=intermediate.valid,
+        valid=intermediate.target.valid,
         changes=changes,
         budget="1epochs",
         resume=True,
@@ -200,17 +205,19 @@ def test_a_folder_goes_on_with_or_without_others_as_it_began(
     train_intermediate: TrainIntermediate, fresh_run: Callable[..., RunDirectory], tmp_path: Path
 ) -> None:
     intermediate = train_intermediate()
-    with pytest.raises(MismatchError, match="begun with --aux-data"):
-        finetune(intermediate.train, tmp_path / "out", parent=fresh_run("other"), resume=True)
+    with pytest.raises(MismatchError, match="started with --aux-data"):
+        finetune(
+            intermediate.target.train, tmp_path / "out", parent=fresh_run("other"), resume=True
+        )
     plain = finetune(
-        intermediate.train,
+        intermediate.target.train,
         tmp_path / "plain",
         parent=intermediate.run,
-        valid=intermediate.valid,
+        valid=intermediate.target.valid,
         budget="1epochs",
     )
     before = plain.manifest()
-    with pytest.raises(MismatchError, match="begun without --aux-data"):
+    with pytest.raises(MismatchError, match="started without --aux-data"):
         train_intermediate(out=tmp_path / "plain", resume=True)
     assert plain.manifest() == before and not (tmp_path / "plain" / "intermediate").exists()
 
@@ -227,9 +234,9 @@ def test_a_folder_goes_on_with_or_without_others_as_it_began(
         ({"budget": "3lightyears"}, RecipeError, "3lightyears"),
         ({"recipe": "nosuch"}, RecipeError, "nosuch"),
         ({"valid": [Example("bof", "neutre")]}, DataError, "neutre"),
-        ({"aux_data": [table(positif=9)]}, DataError, "lack a class"),
-        ({"aux_data": [table(positif=1, négatif=1)]}, DataError, "too few"),
-        ({"parent": None}, RecipeError, "shape"),
+        ({"aux_data": [table(positif=9)]}, DataError, "lacks a class"),
+        ({"aux_data": [table(positif=1, négatif=1)]}, DataError, "too little"),
+        ({"parent": None}, RecipeError, "architecture is known"),
         ({"changes": ["model.layers=2"]}, MismatchError, "another architecture"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
-from greffe.pipelines.labelled import encode_rows
+from greffe.pipelines.labelled import LabelledParts, encode_rows
 
 SHORT, CONTEXT = "un livre", 16
 
@@ -17,11 +17,12 @@ def examples() -> list[Example]:
     return [Example(SHORT, "0"), Example(f"{SHORT} " * 30, "1"), Example(SHORT, "2")]
 
 
-TARGETS = np.array([0, 1, 2])
+def parts(examples: list[Example]) -> LabelledParts:
+    return LabelledParts(examples, [], ["0", "1", "2"])
 
 
 def test_a_long_text_is_cut_and_told(examples, tiny_tokenizer: Tokenizer, capsys) -> None:
-    rows = encode_rows(examples, TARGETS, tiny_tokenizer, CONTEXT, "cut")
+    rows = encode_rows(parts(examples), tiny_tokenizer, CONTEXT, "cut")
     whole = tiny_tokenizer.encode(examples[1].text)
     assert rows.targets.tolist() == [0, 1, 2]
     assert rows.ids[1].tolist() == tiny_tokenizer.wrap(whole[: CONTEXT - 2]).tolist()
@@ -33,7 +34,7 @@ def test_a_long_text_is_cut_and_told(examples, tiny_tokenizer: Tokenizer, capsys
 def test_windows_read_all_of_it_each_with_the_label(
     examples, tiny_tokenizer: Tokenizer, capsys
 ) -> None:
-    rows = encode_rows(examples, TARGETS, tiny_tokenizer, CONTEXT, "windows")
+    rows = encode_rows(parts(examples), tiny_tokenizer, CONTEXT, "windows")
     whole = tiny_tokenizer.encode(examples[1].text)
     of_long = [ids for ids, label in zip(rows.ids, rows.targets, strict=True) if label == 1]
     assert len(of_long) == -(-len(whole) // (CONTEXT - 2))
@@ -44,6 +45,6 @@ def test_windows_read_all_of_it_each_with_the_label(
 
 
 def test_texts_that_fit_are_not_spoken_of(tiny_tokenizer: Tokenizer, capsys) -> None:
-    rows = encode_rows([Example(SHORT, "0")], TARGETS[:1], tiny_tokenizer, CONTEXT, "windows")
+    rows = encode_rows(parts([Example(SHORT, "0")]), tiny_tokenizer, CONTEXT, "windows")
     assert rows.ids[0].tolist() == tiny_tokenizer.wrap(tiny_tokenizer.encode(SHORT)).tolist()
     assert capsys.readouterr().err == ""

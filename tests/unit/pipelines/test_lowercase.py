@@ -1,4 +1,4 @@
-"""Texts read in small letters: what a classifier sees, keeps and hands on."""
+"""Texts read in lowercase: what a classifier sees, keeps and hands on."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import pytest
 
 import greffe
 from greffe.baselines.features import BaseReader
+from greffe.config.option_groups import flat_keywords
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
-from greffe.pipelines.finetune import finetune
+from greffe.pipelines import finetune as finetune_module
 from greffe.run import RunDirectory
 from greffe.training.checkpoint import load_classification_tokenizer, load_tokenizer
+
+finetune = flat_keywords(finetune_module.finetune)
+
 
 TEXTS = [
     (f"Un Roman {word} et sa suite {word} ENCORE", label)
@@ -105,7 +109,7 @@ def test_what_has_learnt_labels_reads_with_its_own_tokenizer(
     capsys.readouterr()
     inherits = intermediate(tmp_path / "inherits", "lowercase=false", parent=reads_small)
     assert load_tokenizer(inherits).lowercases
-    assert "reads small letters" in capsys.readouterr().err
+    assert "lowercases its texts" in capsys.readouterr().err
 
 
 def test_a_stacked_run_carries_the_tokenizer_that_its_base_was_read_with(tmp_path: Path) -> None:
@@ -127,4 +131,4 @@ def test_a_base_that_reads_small_letters_says_so_before_it_writes(
         objective="masked",
         budget="2steps",
     )
-    assert "reads small letters: the base will write no others" in capsys.readouterr().err
+    assert "the base will generate lowercase text only" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from greffe.config.option_groups import flat_keywords
 from greffe.config.options import Reading
 from greffe.config.sections import TokenizerSpec
 from greffe.data import encoding, scan
@@ -32,8 +33,9 @@ from greffe.errors import (
 )
 from greffe.output_folder import OutputFolder
 from greffe.pipelines import prepare as stage
-from greffe.pipelines.prepare import prepare
 from greffe.storage import read_json
+
+prepare = flat_keywords(stage.prepare)
 
 SMALL = TokenizerSpec(vocab=400)
 WORDS = ["le", "la", "un", "une", "livre", "film", "histoire", "très", "beau", "grand", "été", "où"]
@@ -75,7 +77,7 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_document_is_in_one_part(tmp_path: Path) -> None:
     lines = make_lines(300)
     source = write_text(tmp_path / "a.txt", lines)
-    corpus = prepare(source, tmp_path / "out", recipe_tokenizer=SMALL, valid=0.1)
+    corpus = prepare(source, tmp_path / "out", vocab=400, valid=0.1)
     assert corpus.valid.documents == 30 and corpus.train.documents == 270
     train, valid = texts(corpus, "train"), texts(corpus, "valid")
     assert sorted(train + valid) == sorted(lines)
@@ -89,7 +91,7 @@ def test_every_document_is_in_one_part(tmp_path: Path) -> None:
 
 def test_folder_holds_nothing_else(tmp_path: Path) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(50))
-    prepare(source, tmp_path / "out", recipe_tokenizer=SMALL)
+    prepare(source, tmp_path / "out", vocab=400)
     assert sorted(content(tmp_path / "out")) == [
         "corpus.json",
         "tokenizer.json",
@@ -106,7 +108,7 @@ def test_duplicates_are_dropped_and_counted(
     lines = make_lines(40)
     a = write_text(tmp_path / "a.txt", [*lines, lines[3], lines[3], lines[7]])
     b = write_text(tmp_path / "b.txt", [lines[0], "only here", lines[39]])
-    corpus = prepare([a, b], tmp_path / "out", recipe_tokenizer=SMALL)
+    corpus = prepare([a, b], tmp_path / "out", vocab=400)
     assert (corpus.manifest.documents, corpus.manifest.duplicates) == (41, 5)
     assert sorted(texts(corpus, "train") + texts(corpus, "valid")) == sorted([*lines, "only here"])
     assert "5 duplicates dropped" in capsys.readouterr().err
@@ -116,9 +118,9 @@ def test_validation_part_does_not_depend_on_order(tmp_path: Path) -> None:
     lines = make_lines(200)
     forward = write_text(tmp_path / "a.txt", lines)
     backward = write_text(tmp_path / "b.txt", [*lines[::-1], lines[5]])
-    first = prepare(forward, tmp_path / "out", recipe_tokenizer=SMALL, valid=0.05)
-    second = prepare(backward, tmp_path / "out2", recipe_tokenizer=SMALL, valid=0.05)
-    other = prepare(forward, tmp_path / "out3", recipe_tokenizer=SMALL, valid=0.05, seed=1)
+    first = prepare(forward, tmp_path / "out", vocab=400, valid=0.05)
+    second = prepare(backward, tmp_path / "out2", vocab=400, valid=0.05)
+    other = prepare(forward, tmp_path / "out3", vocab=400, valid=0.05, seed=1)
     assert sorted(texts(first, "valid")) == sorted(texts(second, "valid"))
     assert sorted(texts(first, "valid")) != sorted(texts(other, "valid"))
     assert not set(texts(first, "valid")) & set(texts(first, "train"))
@@ -129,28 +131,28 @@ def test_tiny_inputs(
     tmp_path: Path, documents: int, held_out: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(documents))
-    corpus = prepare(source, tmp_path / "out", recipe_tokenizer=SMALL)
+    corpus = prepare(source, tmp_path / "out", vocab=400)
     assert (corpus.train.documents, corpus.valid.documents) == (documents - held_out, held_out)
     assert ("--documents paragraph" in capsys.readouterr().err) == (documents == 1)
 
 
 def test_no_validation_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(5))
-    corpus = prepare(source, tmp_path / "out", recipe_tokenizer=SMALL, valid=0)
+    corpus = prepare(source, tmp_path / "out", vocab=400, valid=0)
     assert (corpus.train.documents, corpus.valid.documents) == (5, 0)
     assert "--documents" not in capsys.readouterr().err
 
 
 def test_almost_everything_held_out_leaves_one_for_training(tmp_path: Path) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(4))
-    corpus = prepare(source, tmp_path / "out", recipe_tokenizer=SMALL, valid=0.99)
+    corpus = prepare(source, tmp_path / "out", vocab=400, valid=0.99)
     assert (corpus.train.documents, corpus.valid.documents) == (1, 3)
 
 
 def test_nul_byte_and_blank_lines(tmp_path: Path) -> None:
     lines = [*make_lines(20), "before\0after", "", "   "]
     source = write_text(tmp_path / "a.txt", lines)
-    corpus = prepare(source, tmp_path / "out", recipe_tokenizer=SMALL)
+    corpus = prepare(source, tmp_path / "out", vocab=400)
     assert corpus.manifest.documents == 21
     assert "before\0after" in texts(corpus, "train") + texts(corpus, "valid")
 
@@ -169,9 +171,7 @@ def test_compressed_and_plain_sources_together(tmp_path: Path) -> None:
     lines = make_lines(60)
     write_text(tmp_path / "a.txt", lines[:30])
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress("\n".join(lines[30:]).encode()))
-    corpus = prepare(
-        [tmp_path / "a.txt", tmp_path / "b.txt.gz"], tmp_path / "out", recipe_tokenizer=SMALL
-    )
+    corpus = prepare([tmp_path / "a.txt", tmp_path / "b.txt.gz"], tmp_path / "out", vocab=400)
     assert sorted(texts(corpus, "train") + texts(corpus, "valid")) == sorted(lines)
     names = [source["name"] for source in corpus.manifest.request.sources]
     assert names == ["a.txt", "b.txt.gz"]
@@ -180,7 +180,7 @@ def test_compressed_and_plain_sources_together(tmp_path: Path) -> None:
 def test_paragraphs(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n\nthree\n\n\nfour\n")
     options = Reading(documents="paragraph")
-    corpus = prepare(tmp_path / "a.txt", tmp_path / "o", recipe_tokenizer=SMALL, options=options)
+    corpus = prepare(tmp_path / "a.txt", tmp_path / "o", vocab=400, reading=options)
     found = texts(corpus, "train") + texts(corpus, "valid")
     assert sorted(found) == ["four", "one\ntwo", "three"]
 
@@ -191,7 +191,7 @@ def test_paragraphs(tmp_path: Path) -> None:
 def test_tokenizer_of_another_corpus(tmp_path: Path) -> None:
     a = write_text(tmp_path / "a.txt", make_lines(60))
     b = write_text(tmp_path / "b.txt", make_lines(60, seed=1))
-    first = prepare(a, tmp_path / "first", recipe_tokenizer=SMALL)
+    first = prepare(a, tmp_path / "first", vocab=400)
     file = tmp_path / "first" / "tokenizer.json"
     givens: list[str | Path | Tokenizer] = [tmp_path / "first", str(file), first.tokenizer]
     for number, given in enumerate(givens):
@@ -211,7 +211,7 @@ def test_tokenizer_is_trained_on_training_documents_only(
         return train_tokenizer(iter(seen), spec, letters)
 
     monkeypatch.setattr(stage, "train_tokenizer", spy)
-    corpus = prepare(source, tmp_path / "out", recipe_tokenizer=SMALL, valid=0.2)
+    corpus = prepare(source, tmp_path / "out", vocab=400, valid=0.2)
     assert seen == texts(corpus, "train")
 
 
@@ -231,7 +231,7 @@ def test_tokenizer_sample_is_spread_and_bounded(
 
     monkeypatch.setattr(stage, "train_tokenizer", spy)
     monkeypatch.setattr(stage, "SAMPLE_BYTES", size)
-    prepare(source, tmp_path / "out", recipe_tokenizer=SMALL)
+    prepare(source, tmp_path / "out", vocab=400)
     assert 300 < len(places) < 500
     assert all(np.histogram(places, bins=10, range=(0, 4000))[0] > 10)
 
@@ -256,8 +256,8 @@ def test_dictionary_needs_a_model(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("small_shards")
 def test_one_and_two_workers_write_the_same(tmp_path: Path) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(800))
-    one = prepare(source, tmp_path / "one", recipe_tokenizer=SMALL, workers=1)
-    prepare(source, tmp_path / "two", recipe_tokenizer=SMALL, workers=2)
+    one = prepare(source, tmp_path / "one", vocab=400, workers=1)
+    prepare(source, tmp_path / "two", vocab=400, workers=2)
     assert len(one.manifest.train) > 3
     assert content(tmp_path / "one") == content(tmp_path / "two")
 
@@ -267,16 +267,16 @@ def test_killed_worker_is_an_error_and_the_rest_can_be_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(800))
-    whole = prepare(source, tmp_path / "whole", recipe_tokenizer=SMALL)
+    whole = prepare(source, tmp_path / "whole", vocab=400)
     monkeypatch.setattr(
         writing.ShardWriter, "close", after(2, kill_a_worker, writing.ShardWriter.close)
     )
     with pytest.raises(RunError, match="worker process died") as caught:
-        prepare(source, tmp_path / "out", recipe_tokenizer=SMALL, workers=2)
+        prepare(source, tmp_path / "out", vocab=400, workers=2)
     assert "--resume" in str(caught.value)
     monkeypatch.undo()
     monkeypatch.setattr(stage, "SHARD_BYTES", 20_000)
-    prepare(source, tmp_path / "out", recipe_tokenizer=SMALL, resume=True)
+    prepare(source, tmp_path / "out", vocab=400, resume=True)
     assert content(tmp_path / "out") == content(whole.path)
 
 
@@ -309,11 +309,12 @@ import sys
 print("started", flush=True)
 import greffe.data.encoding as encoding
 import greffe.pipelines.prepare as stage
+from greffe.config.option_groups import flat_keywords
 from greffe.config.sections import TokenizerSpec
 stage.CHUNK_BYTES = encoding.CHUNK_BYTES = 4_000
 stage.SHARD_BYTES = int(sys.argv[3])
-stage.prepare(
-    sys.argv[1], sys.argv[2], recipe_tokenizer=TokenizerSpec(vocab=400), workers=2, resume=True
+flat_keywords(stage.prepare)(
+    sys.argv[1], sys.argv[2], vocab=400, workers=2, resume=True
 )
 """
 
@@ -336,7 +337,7 @@ def test_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 0, stderr
     assert stdout == "started\n"
-    prepare(source, tmp_path / "same", recipe_tokenizer=SMALL)
+    prepare(source, tmp_path / "same", vocab=400)
     assert content(tmp_path / "out") == content(tmp_path / "same")
 
 
@@ -359,14 +360,14 @@ def test_resumed_is_identical_and_encodes_nothing_twice(
 ) -> None:
     lines = make_lines(800)
     source = write_text(tmp_path / "a.txt", [*lines, *lines[:100]])
-    prepare(source, tmp_path / "whole", recipe_tokenizer=SMALL, valid=0.05)
+    prepare(source, tmp_path / "whole", vocab=400, valid=0.05)
     out = tmp_path / "out"
 
     with monkeypatch.context() as patch:
         close = writing.ShardWriter.close
         patch.setattr(writing.ShardWriter, "close", after(shards, raise_error, close))
         with pytest.raises(RuntimeError, match="power cut"):
-            prepare(source, out, recipe_tokenizer=SMALL, valid=0.05, workers=workers)
+            prepare(source, out, vocab=400, valid=0.05, workers=workers)
     with pytest.raises(RunError, match="unfinished"):
         Corpus.open(out)
     assert not list(out.glob(".*.tmp"))
@@ -385,7 +386,7 @@ def test_resumed_is_identical_and_encodes_nothing_twice(
     original = encoding.encode_documents
     with monkeypatch.context() as patch:
         patch.setattr(encoding, "encode_documents", count)
-        corpus = prepare(source, out, recipe_tokenizer=SMALL, valid=0.05, workers=1, resume=True)
+        corpus = prepare(source, out, vocab=400, valid=0.05, workers=1, resume=True)
     assert content(out) == content(tmp_path / "whole")
     kept = sum(shard["documents"] for shard in (*state["train"], *state["valid"]))
     assert encoded == corpus.manifest.documents - kept
@@ -399,12 +400,12 @@ def test_finished_sources_are_not_opened_again(
 ) -> None:
     a = write_text(tmp_path / "a.txt", make_lines(200))
     b = write_text(tmp_path / "b.txt", make_lines(400, seed=1))
-    prepare([a, b], tmp_path / "whole", recipe_tokenizer=SMALL)
+    prepare([a, b], tmp_path / "whole", vocab=400)
     with monkeypatch.context() as patch:
         close = writing.ShardWriter.close
         patch.setattr(writing.ShardWriter, "close", after(4, raise_error, close))
         with pytest.raises(RuntimeError, match="power cut"):
-            prepare([a, b], tmp_path / "out", recipe_tokenizer=SMALL, workers=1)
+            prepare([a, b], tmp_path / "out", vocab=400, workers=1)
     opened: list[str] = []
 
     def spy(source: str, options: Reading) -> Iterator[str]:
@@ -412,7 +413,7 @@ def test_finished_sources_are_not_opened_again(
         return read_documents(source, options)
 
     monkeypatch.setattr(scan, "read_documents", spy)
-    prepare([a, b], tmp_path / "out", recipe_tokenizer=SMALL, resume=True)
+    prepare([a, b], tmp_path / "out", vocab=400, resume=True)
     assert opened == ["b.txt"]
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
@@ -432,8 +433,8 @@ def test_kill_minus_nine(tmp_path: Path) -> None:
     state = read_json(out / "prepare.json", "the state")
     assert state["groups"] >= 2 and not (out / "corpus.json").exists()
     moments = {s["name"]: (out / f"{s['name']}.tokens").stat().st_mtime_ns for s in state["train"]}
-    prepare(source, out, recipe_tokenizer=SMALL, resume=True)
-    prepare(source, tmp_path / "whole", recipe_tokenizer=SMALL)
+    prepare(source, out, vocab=400, resume=True)
+    prepare(source, tmp_path / "whole", vocab=400)
     assert content(out) == content(tmp_path / "whole")
     for name, moment in moments.items():
         assert (out / f"{name}.tokens").stat().st_mtime_ns == moment
@@ -468,10 +469,10 @@ def test_interrupt_leaves_a_folder_to_go_on_with(
         close = writing.ShardWriter.close
         patch.setattr(writing.ShardWriter, "close", after(3, raise_interrupt, close))
         with pytest.raises(InterruptedRunError, match="Stopped") as caught:
-            prepare(source, tmp_path / "out", recipe_tokenizer=SMALL)
+            prepare(source, tmp_path / "out", vocab=400)
     assert "--resume" in str(caught.value)
-    prepare(source, tmp_path / "out", recipe_tokenizer=SMALL, resume=True)
-    prepare(source, tmp_path / "whole", recipe_tokenizer=SMALL)
+    prepare(source, tmp_path / "out", vocab=400, resume=True)
+    prepare(source, tmp_path / "whole", vocab=400)
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
 
@@ -483,9 +484,9 @@ def test_stopped_in_an_early_phase(
     with monkeypatch.context() as patch:
         patch.setattr(stage, phase, after(0, raise_interrupt, getattr(stage, phase)))
         with pytest.raises(InterruptedRunError):
-            prepare(source, tmp_path / "out", recipe_tokenizer=SMALL)
-    prepare(source, tmp_path / "out", recipe_tokenizer=SMALL, resume=True)
-    prepare(source, tmp_path / "whole", recipe_tokenizer=SMALL)
+            prepare(source, tmp_path / "out", vocab=400)
+    prepare(source, tmp_path / "out", vocab=400, resume=True)
+    prepare(source, tmp_path / "whole", vocab=400)
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
 
@@ -496,15 +497,14 @@ def unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_shards: No
         close = writing.ShardWriter.close
         patch.setattr(writing.ShardWriter, "close", after(2, raise_interrupt, close))
         with pytest.raises(InterruptedRunError):
-            prepare(tmp_path / "a.txt", tmp_path / "out", recipe_tokenizer=SMALL)
+            prepare(tmp_path / "a.txt", tmp_path / "out", vocab=400)
     return tmp_path / "out"
 
 
 def test_resume_with_other_options_says_which(unfinished: Path) -> None:
     source = unfinished.parent / "a.txt"
-    other = TokenizerSpec(vocab=500)
     with pytest.raises(MismatchError) as caught:
-        prepare(source, unfinished, recipe_tokenizer=other, valid=0.5, resume=True)
+        prepare(source, unfinished, vocab=500, valid=0.5, resume=True)
     message = str(caught.value)
     assert "valid was 0.01, is 0.5" in message and "400" in message and "500" in message
     assert "--overwrite" in message and "seed" not in message
@@ -513,36 +513,36 @@ def test_resume_with_other_options_says_which(unfinished: Path) -> None:
 def test_resume_with_a_changed_source_says_which(unfinished: Path) -> None:
     source = write_text(unfinished.parent / "a.txt", make_lines(301))
     with pytest.raises(MismatchError, match=r"a\.txt"):
-        prepare(source, unfinished, recipe_tokenizer=SMALL, resume=True)
-    corpus = prepare(source, unfinished, recipe_tokenizer=SMALL, overwrite=True)
+        prepare(source, unfinished, vocab=400, resume=True)
+    corpus = prepare(source, unfinished, vocab=400, overwrite=True)
     assert corpus.manifest.documents == 301
 
 
 def test_resume_with_sources_in_another_order(tmp_path: Path) -> None:
     a = write_text(tmp_path / "a.txt", make_lines(20))
     b = write_text(tmp_path / "b.txt", make_lines(20, seed=1))
-    prepare([a, b], tmp_path / "out", recipe_tokenizer=SMALL)
+    prepare([a, b], tmp_path / "out", vocab=400)
     with pytest.raises(MismatchError, match="order"):
-        prepare([b, a], tmp_path / "out", recipe_tokenizer=SMALL, resume=True)
+        prepare([b, a], tmp_path / "out", vocab=400, resume=True)
 
 
 def test_resume_with_a_damaged_shard(unfinished: Path) -> None:
     shard = unfinished / "train-00000.tokens"
     shard.write_bytes(shard.read_bytes()[:-2])
     with pytest.raises(CorruptError, match=r"train-00000\.tokens"):
-        prepare(unfinished.parent / "a.txt", unfinished, recipe_tokenizer=SMALL, resume=True)
+        prepare(unfinished.parent / "a.txt", unfinished, vocab=400, resume=True)
 
 
 def test_resume_with_a_damaged_state(unfinished: Path) -> None:
     (unfinished / "prepare.json").write_text('{"version": 1}')
     with pytest.raises(CorruptError, match=r"prepare\.json"):
-        prepare(unfinished.parent / "a.txt", unfinished, recipe_tokenizer=SMALL, resume=True)
+        prepare(unfinished.parent / "a.txt", unfinished, vocab=400, resume=True)
 
 
 def test_resume_without_the_fates(unfinished: Path) -> None:
     (unfinished / "scan" / "assignments").unlink()
     with pytest.raises(CorruptError, match="assignments"):
-        prepare(unfinished.parent / "a.txt", unfinished, recipe_tokenizer=SMALL, resume=True)
+        prepare(unfinished.parent / "a.txt", unfinished, vocab=400, resume=True)
 
 
 def test_resume_with_another_tokenizer_file(unfinished: Path) -> None:
@@ -550,7 +550,7 @@ def test_resume_with_another_tokenizer_file(unfinished: Path) -> None:
     other = train_tokenizer(["autre chose"], TokenizerSpec(vocab=350))
     other.save(unfinished / "tokenizer.json")
     with pytest.raises(MismatchError) as caught:
-        prepare(unfinished.parent / "a.txt", unfinished, recipe_tokenizer=SMALL, resume=True)
+        prepare(unfinished.parent / "a.txt", unfinished, vocab=400, resume=True)
     assert before in str(caught.value) and other.fingerprint in str(caught.value)
 
 
@@ -558,9 +558,9 @@ def test_resume_of_a_finished_corpus_does_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(50))
-    prepare(source, tmp_path / "out", recipe_tokenizer=SMALL)
+    prepare(source, tmp_path / "out", vocab=400)
     before = (tmp_path / "out" / "corpus.json").stat().st_mtime_ns
-    prepare(source, tmp_path / "out", recipe_tokenizer=SMALL, resume=True)
+    prepare(source, tmp_path / "out", vocab=400, resume=True)
     assert (tmp_path / "out" / "corpus.json").stat().st_mtime_ns == before
     assert "already finished" in capsys.readouterr().err
 
@@ -575,7 +575,7 @@ def test_source_that_changes_between_the_passes(
 
     monkeypatch.setattr(stage, "write_shards", after(0, shrink, encoding.write_shards))
     with pytest.raises(DataError, match="changed while") as caught:
-        prepare(source, tmp_path / "out", recipe_tokenizer=SMALL)
+        prepare(source, tmp_path / "out", vocab=400)
     assert "50 documents" in str(caught.value) and "49" in str(caught.value)
 
 
@@ -584,52 +584,52 @@ def test_source_that_changes_between_the_passes(
 
 def test_existing_corpus_is_refused_or_overwritten(tmp_path: Path) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(50))
-    prepare(source, tmp_path / "out", recipe_tokenizer=SMALL)
+    prepare(source, tmp_path / "out", vocab=400)
     with pytest.raises(RunExistsError, match="--overwrite"):
-        prepare(source, tmp_path / "out", recipe_tokenizer=SMALL)
-    corpus = prepare(source, tmp_path / "out", recipe_tokenizer=SMALL, valid=0.5, overwrite=True)
+        prepare(source, tmp_path / "out", vocab=400)
+    corpus = prepare(source, tmp_path / "out", vocab=400, valid=0.5, overwrite=True)
     assert corpus.valid.documents == 25
 
 
 def test_foreign_folder_is_refused(tmp_path: Path) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(5))
     with pytest.raises(RunExistsError, match="did not write"):
-        prepare(source, tmp_path, recipe_tokenizer=SMALL, overwrite=True)
+        prepare(source, tmp_path, vocab=400, overwrite=True)
     assert source.exists()
 
 
 def test_busy_folder_is_refused(tmp_path: Path) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(5))
     with OutputFolder(tmp_path / "out"), pytest.raises(RunBusyError):
-        prepare(source, tmp_path / "out", recipe_tokenizer=SMALL)
+        prepare(source, tmp_path / "out", vocab=400)
 
 
 def test_text_of_white_space_only(tmp_path: Path) -> None:
     source = write_text(tmp_path / "a.txt", ["", "  ", "\t"])
     with pytest.raises(DataError, match="no document"):
-        prepare(source, tmp_path / "out", recipe_tokenizer=SMALL)
+        prepare(source, tmp_path / "out", vocab=400)
     assert not (tmp_path / "out").exists()
 
 
 def test_mistake_in_the_input_leaves_no_folder_behind(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes("déjà\n".encode("latin-1") * 3)
     with pytest.raises(DataError, match="UTF-8"):
-        prepare(tmp_path / "a.txt", tmp_path / "out", recipe_tokenizer=SMALL)
+        prepare(tmp_path / "a.txt", tmp_path / "out", vocab=400)
     assert not (tmp_path / "out").exists()
     options = Reading(encoding="latin-1")
-    corpus = prepare(tmp_path / "a.txt", tmp_path / "out", recipe_tokenizer=SMALL, options=options)
+    corpus = prepare(tmp_path / "a.txt", tmp_path / "out", vocab=400, reading=options)
     assert texts(corpus, "train") == ["déjà"]
 
 
 def test_half_a_surrogate_pair_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "fine"}\n{"text": "broken \\ud83d"}\n')
     with pytest.raises(DataError, match="surrogate"):
-        prepare(tmp_path / "a.jsonl", tmp_path / "out", recipe_tokenizer=SMALL)
+        prepare(tmp_path / "a.jsonl", tmp_path / "out", vocab=400)
 
 
 @pytest.mark.parametrize("valid", [-0.1, 1.0, 5])
 def test_share_out_of_range(tmp_path: Path, valid: float) -> None:
-    with pytest.raises(RecipeError, match="share"):
+    with pytest.raises(RecipeError, match="fraction"):
         prepare(tmp_path / "a.txt", tmp_path / "out", valid=valid)
 
 

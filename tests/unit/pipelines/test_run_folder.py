@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from greffe.config.options import Output
 from greffe.config.recipe import Recipe
 from greffe.errors import MismatchError, RecipeError
 from greffe.model.heads.next_token import NextTokenHead
@@ -83,10 +84,10 @@ def test_a_finished_run_says_so(run: RunDirectory, capsys: pytest.CaptureFixture
 
 def test_a_folder_left_before_its_manifest_can_be_resumed(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    with pytest.raises(KeyboardInterrupt), run_folder(path, World(), overwrite=False, resume=False):
+    with pytest.raises(KeyboardInterrupt), run_folder(Output(out=path), World()):
         RunDirectory(path).write_recipe(Recipe())
         raise KeyboardInterrupt
-    with run_folder(path, World(), overwrite=False, resume=True) as folder:
+    with run_folder(Output(out=path, resume=True), World()) as folder:
         assert folder.resuming
 
 

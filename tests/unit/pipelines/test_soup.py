@@ -8,15 +8,19 @@ from pathlib import Path
 import pytest
 import torch
 
+from greffe.config.option_groups import flat_keywords
 from greffe.config.recipe_files import load_recipe
 from greffe.errors import RecipeError
 from greffe.model.model import Model
-from greffe.pipelines.finetune import finetune
+from greffe.pipelines import finetune as finetune_module
 from greffe.pipelines.fit import Evaluated
-from greffe.pipelines.soup import called, drop_soup, fit_soup, member_seed
+from greffe.pipelines.soup import drop_soup, fit_soup, member_name, member_seed
 from greffe.run import RunDirectory
 from greffe.training.checkpoint import TrainingState, load_model
 from greffe.training.distributed import World
+
+finetune = flat_keywords(finetune_module.finetune)
+
 
 TEXTS = [
     (f"un roman {word} et sa suite {word} encore", label)
@@ -80,8 +84,8 @@ def test_one_member_is_a_plain_training(fresh_run):
 
 
 def test_names_and_seeds():
-    assert called(0, 1) == "fine-tune"
-    assert called(1, 3) == "fine-tune 2 of 3"
+    assert member_name(0, 1) == "fine-tune"
+    assert member_name(1, 3) == "fine-tune 2 of 3"
     seeds = [member_seed(seed, member) for seed in (0, 1) for member in range(4)]
     assert seeds[0] == 0
     assert len(set(seeds)) == len(seeds)

@@ -9,12 +9,16 @@ import numpy as np
 import pytest
 import torch
 
+from greffe.config.option_groups import flat_keywords
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.objectives.classification import ClassificationObjective
-from greffe.pipelines.finetune import finetune
+from greffe.pipelines import finetune as finetune_module
 from greffe.pipelines.finetune_recipe import build_masker
+
+finetune = flat_keywords(finetune_module.finetune)
+
 
 TEXTS = [
     (f"un roman {word} et sa suite {word} encore", label)

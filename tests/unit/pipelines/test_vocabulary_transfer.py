@@ -10,16 +10,20 @@ import pytest
 import torch
 
 import greffe
+from greffe.config.option_groups import flat_keywords
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError, RecipeError
 from greffe.model.model import Model
+from greffe.pipelines import pretrain as pretrain_module
 from greffe.pipelines import vocabulary_transfer as transfer_module
-from greffe.pipelines.pretrain import pretrain
 from greffe.progress import quiet
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_documents
 from greffe.storage import file_hash
 from greffe.training.checkpoint import load_model, load_tokenizer
+
+pretrain = flat_keywords(pretrain_module.pretrain)
+
 
 CHANGES = ["train.threads=1", "train.checkpoint_every=3steps", "train.evaluate_every=100%"]
 WARM = "warm_start=word_vectors"
@@ -51,7 +55,7 @@ def vocabulary_transfer(
     out: Path,
     parent: RunDirectory | None,
     *changes: str,
-    vocab: int | None = 500,
+    new_vocab: int = 500,
     budget: str = "6steps",
     **choices: bool,
 ) -> RunDirectory:
@@ -59,11 +63,10 @@ def vocabulary_transfer(
         text,
         out,
         parent=parent,
-        vocabulary_transfer=True,
-        vocab=vocab,
+        new_vocab=new_vocab,
         budget=budget,
         changes=[*CHANGES, *changes],
-        **choices,  # type: ignore[arg-type]
+        **choices,
     )
 
 
@@ -82,7 +85,7 @@ def test_the_blocks_are_the_parents_and_the_pieces_the_texts(
     assert lineage.parent == parent.name
     assert lineage.tokenizer == new.fingerprint != old.fingerprint
     said = " ".join(capsys.readouterr().err.split())
-    assert f"replanted from 420 pieces of {parent.name} into 500 of this text" in said
+    assert f"vocabulary transfer: 420 pieces of {parent.name} → 500 pieces of this text" in said
     assert "word vectors: mixed into" in said
     assert f"loaded from {parent.name}: base" in said
 
@@ -106,7 +109,7 @@ def test_without_word_vectors_shared_pieces_keep_theirs(
         torch.testing.assert_close(after[id], before[same])
 
 
-def test_a_replanted_base_is_ahead_of_a_new_one(
+def test_a_transferred_base_is_ahead_of_a_new_one(
     text: Path, parent: RunDirectory, tmp_path: Path
 ) -> None:
     with quiet():
@@ -152,7 +155,7 @@ def test_small_letters_and_a_classifier_on_top(
 ) -> None:
     run = vocabulary_transfer(text, tmp_path / "run", parent, budget="1steps", lowercase=True)
     assert load_tokenizer(run).lowercases
-    assert "reads small letters: the base will write no others" in capsys.readouterr().err
+    assert "the base will generate lowercase text only" in capsys.readouterr().err
     table = [(f"{word} {n}", str(n % 2)) for n in range(12) for word in ("une fleur", "un roi")]
     grafted = greffe.finetune(run, data=table, out=tmp_path / "g", budget="1steps")
     assert load_tokenizer(grafted).fingerprint == load_tokenizer(run).fingerprint
@@ -167,42 +170,38 @@ def test_a_prepared_corpus_keeps_its_pieces_when_asked(
         corpus = greffe.prepare(text, tmp_path / "corpus", vocab=450)
         with pytest.raises(MismatchError, match="does not match the weights") as other:
             pretrain(corpus.path, tmp_path / "run", parent=parent, budget="1steps")
-        assert "--replant" in str(other.value.hint)
+        assert "--new-vocab 450" in str(other.value.hint)
         run = vocabulary_transfer(
-            corpus.path, tmp_path / "run", parent, vocab=None, budget="1steps"
+            corpus.path, tmp_path / "run", parent, new_vocab=450, budget="1steps"
         )
     assert load_tokenizer(run).fingerprint == corpus.tokenizer.fingerprint
-    with pytest.raises(RecipeError, match="--vocab cannot be used with a prepared corpus"):
+    with pytest.raises(MismatchError, match="has 450 pieces"):
         vocabulary_transfer(corpus.path, tmp_path / "other", parent)
-
-
-def test_by_default_as_many_pieces_as_the_parent_has(
-    text: Path, parent: RunDirectory, tmp_path: Path
-) -> None:
-    with quiet():
-        run = vocabulary_transfer(text, tmp_path / "run", parent, vocab=None, budget="1steps")
-    assert load_tokenizer(run).size == 420
+    with pytest.raises(RecipeError, match=r"--lowercase cannot be used with .* a prepared corpus"):
+        vocabulary_transfer(corpus.path, tmp_path / "other", parent, lowercase=True)
 
 
 def test_a_given_tokenizer_is_taken(text: Path, parent: RunDirectory, tmp_path: Path) -> None:
     with quiet():
         given: Tokenizer = greffe.prepare(text, tmp_path / "corpus", vocab=444).tokenizer
         run = greffe.pretrain(
-            text, tmp_path / "run", from_=parent, replant=True, tokenizer=given, budget="1steps"
+            text, tmp_path / "run", from_=parent, new_vocab=444, tokenizer=given, budget="1steps"
         )
     assert run.tokenizer.fingerprint == given.fingerprint
 
 
 def test_flags_without_effect_are_errors(text: Path, parent: RunDirectory, tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="nothing to replant") as nothing:
+    with pytest.raises(RecipeError, match="no run is given") as nothing:
         vocabulary_transfer(text, tmp_path / "run", None)
     assert "--from" in str(nothing.value.hint)
     for choice in ({"vocab": 500}, {"lowercase": True}):
         with pytest.raises(RecipeError, match="tokenizer is kept") as kept:
             pretrain(text, tmp_path / "run", parent=parent, **choice)  # type: ignore[arg-type]
-        assert "--replant" in str(kept.value.hint)
+        assert "--new-vocab" in str(kept.value.hint)
+    with pytest.raises(RecipeError, match="--vocab and --new-vocab are mutually exclusive"):
+        pretrain(text, tmp_path / "run", parent=parent, vocab=500, new_vocab=500)
     given = load_tokenizer(parent)
-    with pytest.raises(RecipeError, match="--lowercase is for a new tokenizer"):
+    with pytest.raises(RecipeError, match="--lowercase and --tokenizer are mutually exclusive"):
         greffe.prepare(text, tmp_path / "run", tokenizer=given, lowercase=True)
     assert not (tmp_path / "run").exists()
 
@@ -227,8 +226,8 @@ def test_the_flag_cannot_come_or_go_on_the_way(
     with quiet():
         same = greffe.prepare(text, tmp_path / "same", tokenizer=load_tokenizer(parent)).path
         with interrupted():
-            vocabulary_transfer(same, tmp_path / "run", parent, vocab=None)
-        with pytest.raises(RecipeError, match="was begun with --replant"):
+            vocabulary_transfer(same, tmp_path / "run", parent, new_vocab=420)
+        with pytest.raises(RecipeError, match="was started with --new-vocab"):
             pretrain(
                 same,
                 tmp_path / "run",
@@ -237,7 +236,7 @@ def test_the_flag_cannot_come_or_go_on_the_way(
                 changes=CHANGES,
                 resume=True,
             )
-        run = vocabulary_transfer(same, tmp_path / "run", parent, vocab=None, resume=True)
+        run = vocabulary_transfer(same, tmp_path / "run", parent, new_vocab=420, resume=True)
     assert (
         run.manifest().lineage.vocabulary_transfer
         and not parent.manifest().lineage.vocabulary_transfer
@@ -257,16 +256,15 @@ import sys
 import torch
 from greffe.progress import quiet
 from greffe.run import RunDirectory
-from greffe.pipelines.pretrain import pretrain
+import greffe
 from greffe.training.checkpoint import load_model
 from greffe.model.weights import base_hash
 
 torch.set_num_threads(1)
 text, parent, out = sys.argv[1:]
 with quiet():
-    run = pretrain(
-        text, out, parent=RunDirectory(parent),
-        vocabulary_transfer=True, vocab=500, budget="2steps",
+    run = greffe.pretrain(
+        text, out, from_=RunDirectory(parent), new_vocab=500, budget="2steps",
         changes=["train.threads=1"],
     )
 print(run.manifest().lineage.initial_base, base_hash(load_model(run)))
@@ -274,7 +272,7 @@ print(run.manifest().lineage.initial_base, base_hash(load_model(run)))
 
 
 @pytest.mark.alone
-def test_two_processes_replant_alike(
+def test_two_processes_transfer_alike(
     text: Path,
     parent: RunDirectory,
     tmp_path: Path,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from greffe.config.option_groups import flat_keywords
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.data.corpus import Corpus
@@ -16,8 +17,7 @@ from greffe.model.model import Model, build_model
 from greffe.model.weights import base_hash
 from greffe.objectives.objective import build_language_objective
 from greffe.pipelines import pretrain as pretrain_module
-from greffe.pipelines.prepare import prepare
-from greffe.pipelines.pretrain import pretrain
+from greffe.pipelines.prepare import prepare as prepare_corpus
 from greffe.pipelines.warm_start import warm_start
 from greffe.progress import quiet
 from greffe.run import RunDirectory
@@ -25,6 +25,10 @@ from greffe.samples.toy import toy_documents
 from greffe.storage import file_hash
 from greffe.training.checkpoint import load_model
 from greffe.training.distributed import World
+
+pretrain = flat_keywords(pretrain_module.pretrain)
+prepare = flat_keywords(prepare_corpus)
+
 
 WARM = "warm_start=word_vectors"
 CHANGES = ["train.threads=1", "train.checkpoint_every=3steps", "train.evaluate_every=100%"]
@@ -36,7 +40,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = folder / "text.txt"
     text.write_text("\n".join(toy_documents(800, seed=0)), "utf-8")
     with quiet():
-        prepare([text], folder / "corpus", recipe_tokenizer=recipe().tokenizer, valid=0.1)
+        prepare([text], folder / "corpus", vocab=recipe().tokenizer.vocab, valid=0.1)
     return folder / "corpus"
 
 
@@ -86,7 +90,7 @@ def test_words_get_vectors_and_specials_keep_theirs(
     count = int(is_changed.sum())
     assert count > 200  # most of the 256 single bytes never occur
     said = capsys.readouterr().err
-    assert f"word vectors: {count} of {text.tokenizer.size} pieces begin as counted in" in said
+    assert f"word vectors: {count} of {text.tokenizer.size} pieces initialized from" in said
 
 
 def test_the_lineage_begins_after_it(corpus: Path, tmp_path: Path) -> None:

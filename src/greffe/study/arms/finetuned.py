@@ -7,13 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from greffe.config.options import Output, Tables
 from greffe.inference.predict import predict
 from greffe.machine import measure_peak_memory
 from greffe.model.model import build_model
 from greffe.pipelines.finetune import finetune
+from greffe.pipelines.finetune_recipe import Start
 from greffe.run import RunDirectory
 from greffe.study.arms.arm import Cell, TrainedArm
-from greffe.study.cell_inputs import CellInputs, cell_changes, cell_recipe
+from greffe.study.cell_inputs import CellInputs, cell_recipe, cell_training
 from greffe.study.folder import CellResult, EpochEvaluation, rounded
 from greffe.study.layer_changes import PartMove, layer_moves
 from greffe.study.parts import labelled_subset
@@ -51,18 +53,14 @@ class FinetunedArm(TrainedArm):
         train, valid = labelled_subset(inputs.parts, cell.labels, cell.seed)
         with measure_peak_memory() as memory:
             run = finetune(
-                train,
-                folder,
-                parent=self.model_run if self.uses_weights else None,
-                like=None if self.uses_weights else self.model_run,
-                recipe=inputs.training.recipe,
-                valid=valid,
-                budget=inputs.training.budget,
-                seed=cell.seed,
-                changes=cell_changes(inputs.training, self.changes),
-                new_head=True,
-                overwrite=not resume,
-                resume=resume,
+                Tables(data=train, valid=valid),
+                Output(out=folder, overwrite=not resume, resume=resume),
+                start=Start(
+                    parent=self.model_run if self.uses_weights else None,
+                    like=None if self.uses_weights else self.model_run,
+                    new_head=True,
+                ),
+                training=cell_training(inputs.training, cell.seed, self.changes),
             )
         manifest = run.manifest()
         model = load_model(run)

@@ -1,4 +1,4 @@
-"""The verb that shows: parameters block by block, the square mask, the positional encoding."""
+"""The verb show: parameters block by block, the attention mask, the positional encoding."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from greffe.cli import options as o
+from greffe.cli import flags
 from greffe.errors import InputError, RecipeError
 from greffe.progress import notice
 
@@ -24,21 +24,23 @@ def show(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="RUN|RECIPE|mask|positions", help="What to show: greffe-fr, runs/base, small."
+            metavar="RUN|RECIPE|mask|positions",
+            help="What to show, such as greffe-fr, runs/base or small.",
         ),
     ],
     of: Annotated[
-        str, typer.Argument(metavar="[RUN|RECIPE]", help="With mask and positions: of what.")
+        str,
+        typer.Argument(metavar="[RUN|RECIPE]", help="With mask and positions: the run or recipe."),
     ] = "lab",
-    as_json: o.Json = False,
+    as_json: flags.Json = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="With mask and positions: a .png or .svg file.")
     ] = None,
-    size: Annotated[int, typer.Option(help="With mask and positions: tokens drawn.")] = 0,
+    size: Annotated[int, typer.Option(help="With mask and positions: number of tokens.")] = 0,
 ) -> None:
-    """Every parameter, by formula and by count; the mask and the positions as pictures."""
-    if target not in DRAWINGS and out is None and not size and _is_base_less(target):
-        _show_alone(target, as_json)
+    """Show all parameters by formula and by count, or the mask or the positions as a picture."""
+    if target not in DRAWINGS and out is None and not size and _has_no_base(target):
+        _show_without_base(target, as_json)
         return
     recipe, run = _recipe_of(of if target in DRAWINGS else target)
     if target in DRAWINGS:
@@ -50,7 +52,7 @@ def show(
             hint=f"greffe show mask {target} --out mask.png",
         )
     manifest = run.manifest() if run else None
-    from greffe.cli.render import account_table, print_tables, run_tables
+    from greffe.cli.terminal_tables import account_table, print_tables, run_tables
     from greffe.model.parameters import account, default_heads
 
     heads: dict[str, HeadSpec] = manifest.heads if manifest else default_heads(recipe.model)
@@ -67,16 +69,16 @@ def show(
     print_tables([account_table(counted, recipe.name)])
 
 
-def _is_base_less(name: str) -> bool:
-    """Whether it is a run without a base: TF-IDF alone."""
+def _has_no_base(name: str) -> bool:
+    """Whether it is a run without a base, such as TF-IDF alone."""
     from greffe.run import RunDirectory, run_path
 
     return run_path(name).is_dir() and not RunDirectory.open(name).manifest().lineage.initial_base
 
 
-def _show_alone(name: str, as_json: bool) -> None:
-    """What a run without a recipe and without blocks is."""
-    from greffe.cli.render import print_tables, run_tables
+def _show_without_base(name: str, as_json: bool) -> None:
+    """Show a run without a base."""
+    from greffe.cli.terminal_tables import print_tables, run_tables
     from greffe.run import RunDirectory
 
     manifest = RunDirectory.open(name).manifest()
@@ -88,7 +90,7 @@ def _show_alone(name: str, as_json: bool) -> None:
 
 
 def _recipe_of(name: str) -> tuple[Recipe, RunDirectory | None]:
-    """The recipe that a run or a shipped base was made with, or a recipe by name or path."""
+    """Return the recipe of a run or a shipped base, or a recipe by name or path."""
     from greffe.config.recipe_files import load_recipe
     from greffe.run import open_base, or_a_shipped_base, run_path
 
@@ -98,7 +100,7 @@ def _recipe_of(name: str) -> tuple[Recipe, RunDirectory | None]:
     try:
         return load_recipe(name), None
     except RecipeError as error:
-        if Path(name).is_file():  # it is there, and something is wrong with it
+        if Path(name).is_file():  # the file exists, but is not a valid recipe
             raise
         raise RecipeError(
             f"There is no run and no recipe {name!r}.",
@@ -117,7 +119,7 @@ def _draw(kind: str, recipe: Recipe, run: RunDirectory | None, out: Path | None,
         is_causal = (manifest.direction or manifest.directions[0]) == "causal"
     else:
         is_causal = recipe.objective.directions[0] == "causal"
-    # Learned positions are drawn as the run learnt them.
+    # Learned positions are drawn with the run's weights.
     scheme = load_model(run).base.position if run and kind == "positions" else None
     match kind, out:
         case "mask", None:

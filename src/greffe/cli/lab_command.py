@@ -1,4 +1,4 @@
-"""The verb that answers the original lab's questions."""
+"""The verb lab: the original lab's questions."""
 
 from __future__ import annotations
 
@@ -7,36 +7,37 @@ from typing import Annotated
 
 import typer
 
-from greffe.cli import options as o
+from greffe.cli import flags
 
 
 def lab(
     out: Annotated[Path, typer.Option("--out", help="Folder for the page and its runs.")] = Path(
         "runs/lab"
     ),
-    language: o.LanguageName = o.Language.en,
+    language: flags.ReportLanguage = "en",
     lab_data: Annotated[
         Path | None,
-        typer.Option("--lab-data", help="The lab's own files instead of a sample."),
+        typer.Option("--lab-data", help="Folder with the lab's original files; default: a sample."),
     ] = None,
     corpus: Annotated[
         Path | None,
-        typer.Option("--corpus", help="With --lab-data: pretraining text; else the reviews' own."),
+        typer.Option("--corpus", help="With --lab-data: pretraining text; default: the reviews."),
     ] = None,
     budget: Annotated[
-        str | None, typer.Option(help="Pretraining of either base: 10m, 2000steps, 3epochs.")
+        str | None, typer.Option(help="Pretraining budget of each base: 10m, 2000steps, 3epochs.")
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Trainings an arm; 8 on the sample, 6 on the files.")
+        int | None,
+        typer.Option(min=1, help="Trainings per arm; default: 8 on the sample, 6 on the files."),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Start anew instead of going on.")
+        bool, typer.Option("--overwrite", help="Start again instead of resuming.")
     ] = False,
     docs: Annotated[
-        Path | None, typer.Option("--docs", hidden=True, help="Also as Markdown with figures.")
+        Path | None, typer.Option("--docs", hidden=True, help="Also write Markdown with figures.")
     ] = None,
 ) -> None:
-    """The lab's five questions, answered by running them, as one page. About four minutes."""
+    """Answer the lab's five questions by running them, as one page. About four minutes."""
     from greffe.lab.lab_page import PAGE_FILE, lab_answers, lab_catalog
     from greffe.lab.run_lab import lab as run_lab
 
@@ -46,12 +47,12 @@ def lab(
         corpus=corpus,
         budget=budget,
         seeds=seeds,
-        language=language.value,
+        language=language,
         overwrite=overwrite,
     )
     if docs is not None:
         from greffe.lab.lab_markdown import write_lab_markdown
 
         write_lab_markdown(document, docs)
-    print("\n".join(lab_answers(document, lab_catalog(language.value))))
+    print("\n".join(lab_answers(document, lab_catalog(language))))
     print(f"\n{out / PAGE_FILE}")

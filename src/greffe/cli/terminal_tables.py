@@ -1,4 +1,4 @@
-"""Tables for the terminal: what the verbs print. Knows values, not how they came about."""
+"""Tables for the terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN_CHARACTERS = 60
 
 
 def print_tables(tables: Iterable[Table]) -> None:
-    """Tables on standard output; piped, they are wide enough not to be folded."""
+    """Print tables on standard output; in a pipe they are wide enough not to wrap."""
     width = None if sys.stdout.isatty() else PIPED_WIDTH
     console = Console(width=width, highlight=False, markup=False, emoji=False)
     for table in tables:
@@ -35,7 +35,7 @@ def new_table(title: str, *columns: str) -> Table:
 
 
 def account_table(account: Account, name: str) -> Table:
-    """Parameters block by block, closed form beside the real count."""
+    """Return the parameters block by block, by formula and by count."""
     table = new_table(f"Parameters of {name}", "block", "formula", "by formula", "counted")
     emphasised = {"base", *(row.block for row in account.totals.values())}
     for row in account.rows:
@@ -49,7 +49,7 @@ def account_table(account: Account, name: str) -> Table:
 
 
 def run_tables(path: str, manifest: Manifest) -> list[Table]:
-    """What a run is, where it came from, how it ended."""
+    """Return what a run is, where it came from and its results."""
     table = new_table(f"Run {path}", "", "")
     table.columns[1].justify = "left"
     lineage = manifest.lineage
@@ -59,21 +59,23 @@ def run_tables(path: str, manifest: Manifest) -> list[Table]:
         table.add_row("labels", ", ".join(manifest.labels))
     if lineage.initial_base:
         table.add_row("reads", manifest.direction or " and ".join(manifest.directions))
-        parent = lineage.parent or "nothing: fresh weights"
+        parent = lineage.parent or "none, fresh weights"
         table.add_row(
-            "grown from",
+            "parent",
             f"{parent}, vocabulary transfer" if lineage.vocabulary_transfer else parent,
         )
         table.add_row("initial base", lineage.initial_base[:12])
         table.add_row("tokenizer", f"{manifest.vocab:,} pieces, {lineage.tokenizer[:12]}")
     else:
         has_tfidf = manifest.result.get("tfidf_features", 1)
-        table.add_row("reads", "TF-IDF of words and characters" if has_tfidf else "its teachers")
+        table.add_row(
+            "reads", "TF-IDF of words and characters" if has_tfidf else "its feature runs"
+        )
     for name, digest in lineage.data.items():
         table.add_row(f"data: {name}", digest[:12])
     if lineage.command:
         table.add_row("command", " ".join(lineage.command))
-    table.add_row("made", f"{lineage.created}, {lineage.threads} threads")
+    table.add_row("created", f"{lineage.created}, {lineage.threads} threads")
     for name, value in manifest.result.items():
         shown = f"{value:,.4f}" if isinstance(value, float) else f"{value}"
         table.add_row(name.replace("_", " "), shown)
@@ -81,7 +83,7 @@ def run_tables(path: str, manifest: Manifest) -> list[Table]:
 
 
 def evaluation_tables(evaluation: Evaluation) -> list[Table]:
-    """Scores a class, and which class was taken for which."""
+    """Return scores per class, and the confusion matrix."""
     scores = new_table("By class", "label", "precision", "recall", "F1", "texts")
     for score in evaluation.per_class:
         scores.add_row(
@@ -98,7 +100,7 @@ def evaluation_tables(evaluation: Evaluation) -> list[Table]:
 
 
 def prediction_table(predictions: Sequence[Prediction], texts: Sequence[str]) -> Table:
-    """Each text beside its label."""
+    """Return each text with its label and probabilities."""
     labels = list(predictions[0].probabilities) if predictions else []
     table = new_table("", "label", "text", *labels)
     table.title = None
@@ -110,7 +112,7 @@ def prediction_table(predictions: Sequence[Prediction], texts: Sequence[str]) ->
 
 
 def fill_tables(gaps: Sequence[Sequence[Filling]]) -> list[Table]:
-    """The likeliest words of each gap."""
+    """Return the most likely words of each mask."""
     tables = []
     for number, gap in enumerate(gaps, start=1):
         table = new_table(

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from greffe.cli.studying import doctor
+from greffe.cli.study_commands import doctor
 from greffe.seeding import rng
 
 
@@ -44,7 +44,7 @@ def leak(tables):
 def test_clean_data(run, tables):
     done = run("--data", tables / "train.tsv", "--test", tables / "test.tsv", "--strict")
     assert done.exit_code == 0
-    assert done.stdout.startswith("Nothing found. Checked: copies within and across parts")
+    assert done.stdout.startswith("No problems found. Checked: copies within and across parts")
     assert "corpus" not in done.stdout
 
 

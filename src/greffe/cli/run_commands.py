@@ -6,13 +6,14 @@ import csv
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from greffe.cli import options as o
+from greffe.cli import flags
+from greffe.config.option_groups import Without
+from greffe.config.options import Reading
 
 if TYPE_CHECKING:
     from greffe.inference.predict import Prediction
@@ -20,31 +21,26 @@ if TYPE_CHECKING:
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or greffe-fr.")]
 
 
-class Format(StrEnum):
-    """How predictions are printed."""
-
-    table = "table"
-    jsonl = "jsonl"
-    csv = "csv"
+Format = Literal["table", "jsonl", "csv"]
 
 
+@flags.expand_groups
 def evaluate(
     run: RunPath,
-    data: Annotated[Path, typer.Option("--data", help="Labelled texts the run never saw.")],
-    long: o.Long = o.LongTexts.windows,
-    encoding: o.Encoding = "utf-8",
-    text_column: o.TextColumn = None,
-    label_column: o.LabelColumn = None,
-    as_json: o.Json = False,
+    data: Annotated[
+        Path, typer.Option("--data", help="Labelled texts that the run was not trained on.")
+    ],
+    reading: Annotated[Reading, Without("documents")],
+    long: flags.Long = "windows",
+    as_json: flags.Json = False,
 ) -> None:
-    """Accuracy, macro F1, per-class table, confusion matrix, log loss, calibration error."""
+    """Print accuracy, macro F1, scores per class, confusion matrix, log loss, calibration error."""
     from greffe import api
-    from greffe.cli.render import evaluation_tables, print_tables
+    from greffe.cli.terminal_tables import evaluation_tables, print_tables
     from greffe.training.compute import set_up_compute
 
     set_up_compute()
-    reading = o.read_options(encoding=encoding, text_column=text_column, label_column=label_column)
-    result = api.load(run).evaluate(data, options=reading, long=long.value)
+    result = api.load(run).evaluate(data, reading=reading, long=long)
     if as_json:
         print(json.dumps(result.to_json(), ensure_ascii=False))
     else:
@@ -52,38 +48,37 @@ def evaluate(
         print_tables(evaluation_tables(result))
 
 
+@flags.expand_groups
 def predict(
     run: RunPath,
+    reading: Annotated[Reading, Without("documents", "label_column")],
     texts: Annotated[list[str] | None, typer.Argument(help="Texts to label.")] = None,
     input_: Annotated[
         str | None,
-        typer.Option("--input", help="A file of texts, a line each, or a table; -: stdin."),
+        typer.Option("--input", help="A file with one text per line, or a table; - for stdin."),
     ] = None,
-    format_: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.table,
-    long: o.Long = o.LongTexts.windows,
-    encoding: o.Encoding = "utf-8",
-    text_column: o.TextColumn = None,
+    format_: Annotated[Format, typer.Option("--format", help="Output format.")] = "table",
+    long: flags.Long = "windows",
 ) -> None:
-    """Label and probabilities for texts, a file, or standard input."""
+    """Print a label and probabilities for texts, a file, or standard input."""
     from greffe import api
     from greffe.data.tables import read_texts
     from greffe.errors import InputError, InterruptedRunError
     from greffe.training.compute import set_up_compute
 
     if texts and input_:
-        raise InputError("Texts and --input at once cannot be.", hint="give one of them")
+        raise InputError("Texts and --input are mutually exclusive.", hint="leave out one of them")
     if not texts and input_ is None and sys.stdin.isatty():
         raise InputError(
             "There is nothing to predict.",
             expected="texts, --input FILE, or text on standard input",
             hint='greffe predict RUN "Un livre magnifique."',
         )
-    reading = o.read_options(encoding=encoding, text_column=text_column)
     set_up_compute()
     classifier = api.load(run)
     stream: Iterable[str] = texts or read_texts(input_ or "-", reading)
     shown: list[str] = []
-    predictions = classifier.stream_predictions(_kept(stream, shown), long=long.value)
+    predictions = classifier.stream_predictions(_kept(stream, shown), long=long)
     if not texts:
         predictions = _watched(predictions)
     if classifier.manifest().kind != "linear":
@@ -96,15 +91,17 @@ def predict(
 
 def generate(
     run: RunPath,
-    prompt: Annotated[str, typer.Argument(help="How the text begins.")] = "",
-    tokens: Annotated[int, typer.Option(help="At most so many new tokens.")] = 40,
-    temperature: Annotated[float, typer.Option(help="0: always the likeliest.")] = 0.8,
-    top_k: Annotated[int, typer.Option(help="Choose among the k likeliest; 0: all.")] = 0,
-    top_p: Annotated[float, typer.Option(help="Choose among the likeliest p of the mass.")] = 0.95,
-    repetition_penalty: Annotated[float, typer.Option(help="Above 1: repeat less.")] = 1.1,
-    seed: Annotated[int, typer.Option(help="Another seed, another text.")] = 0,
+    prompt: Annotated[str, typer.Argument(help="The beginning of the text.")] = "",
+    tokens: Annotated[int, typer.Option(help="Maximum number of new tokens.")] = 40,
+    temperature: Annotated[float, typer.Option(help="0: always the most likely token.")] = 0.8,
+    top_k: Annotated[int, typer.Option(help="Sample from the k most likely tokens; 0: all.")] = 0,
+    top_p: Annotated[
+        float, typer.Option(help="Sample from the most likely tokens with total probability p.")
+    ] = 0.95,
+    repetition_penalty: Annotated[float, typer.Option(help="Above 1: less repetition.")] = 1.1,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
 ) -> None:
-    """Continue a text, word by word."""
+    """Continue a text."""
     from greffe import api
 
     for piece in api.load(run).stream(
@@ -122,13 +119,13 @@ def generate(
 
 def fill(
     run: RunPath,
-    text: Annotated[str, typer.Argument(help='A text with a gap: "Ce livre est <mask>."')],
-    top: Annotated[int, typer.Option(help="How many words a gap.")] = 5,
-    as_json: o.Json = False,
+    text: Annotated[str, typer.Argument(help='A text with a mask: "Ce livre est <mask>."')],
+    top: Annotated[int, typer.Option(help="Number of words per <mask>.")] = 5,
+    as_json: flags.Json = False,
 ) -> None:
-    """The most likely words for each <mask>."""
+    """Print the most likely words for each <mask>."""
     from greffe import api
-    from greffe.cli.render import fill_tables, print_tables
+    from greffe.cli.terminal_tables import fill_tables, print_tables
 
     gaps = api.load(run).fill(text, top=top)
     if as_json:
@@ -146,14 +143,14 @@ def fill(
 
 
 def _kept(texts: Iterable[str], shown: list[str]) -> Iterator[str]:
-    """The same texts; each is put aside until its prediction is printed beside it."""
+    """Yield the texts; each is kept until its prediction is printed."""
     for text in texts:
         shown.append(text)
         yield text
 
 
 def _watched(predictions: Iterator[Prediction]) -> Iterator[Prediction]:
-    """The same predictions, with progress."""
+    """Yield the predictions and show progress."""
     from greffe.progress import Progress
 
     with Progress("predict", None, "texts") as progress:
@@ -163,7 +160,7 @@ def _watched(predictions: Iterator[Prediction]) -> Iterator[Prediction]:
 
 
 def _with_cut_notice(predictions: Iterator[Prediction], context: int) -> Iterator[Prediction]:
-    """The same predictions and, at the end, a word about what was cut."""
+    """Yield the predictions; at the end, print a notice about texts that were cut."""
     from greffe.inference.predict import describe_cut
     from greffe.progress import notice
 
@@ -178,19 +175,19 @@ def _with_cut_notice(predictions: Iterator[Prediction], context: int) -> Iterato
 def _print_predictions(
     predictions: Iterator[Prediction], shown: list[str], format_: Format, labels: list[str]
 ) -> None:
-    if format_ is Format.table:
-        from greffe.cli.render import prediction_table, print_tables
+    if format_ == "table":
+        from greffe.cli.terminal_tables import prediction_table, print_tables
 
         found = list(predictions)
         print_tables([prediction_table(found, shown)])
         return
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    if format_ is Format.csv:
+    if format_ == "csv":
         writer.writerow(["label", "score", *labels])
     for prediction in predictions:
         shown.clear()  # a stream keeps no texts
-        # Each row leaves at once: what was predicted is not lost if the rest is stopped.
-        if format_ is Format.csv:
+        # Each row is flushed: what was predicted is not lost if the rest is interrupted.
+        if format_ == "csv":
             probabilities = prediction.probabilities.values()
             writer.writerow([prediction.label, prediction.score, *probabilities])
             sys.stdout.flush()

@@ -1,16 +1,16 @@
-"""A study's figures as tables for the terminal. Knows values, not how they came about."""
+"""A study's results as tables for the terminal."""
 
 from __future__ import annotations
 
 from rich.table import Table
 
-from greffe.cli.render import new_table
+from greffe.cli.terminal_tables import new_table
 from greffe.evaluation.intervals import Estimate
 from greffe.study.document import StudyDocument
 
 
 def study_tables(document: StudyDocument) -> list[Table]:
-    """Arms, comparisons and, where labels were varied, accuracy against labels."""
+    """Return tables of arms, comparisons and, if labels were varied, accuracy by labels."""
     tables = [_arms(document), _comparisons(document)]
     return tables if document.label_curves is None else [*tables, _labels(document)]
 
@@ -18,8 +18,8 @@ def study_tables(document: StudyDocument) -> list[Table]:
 def _arms(document: StudyDocument) -> Table:
     data = document.data
     has_repeated = data.repeated > 0
-    left_out = f", {data.repeated} that stand elsewhere left out" if has_repeated else ""
-    columns = ["arm", "accuracy", "95 % interval", "± seeds", "macro F1", "log loss", "seeds"]
+    left_out = f", {data.repeated} that occur in other parts left out" if has_repeated else ""
+    columns = ["arm", "accuracy", "95% interval", "± seeds", "macro F1", "log loss", "seeds"]
     columns += ["all test texts"] if has_repeated else []
     shown = new_table(f"Accuracy on {data.scored:,} test texts{left_out}", *columns)
     for arm in document.arms:
@@ -41,8 +41,8 @@ def _arms(document: StudyDocument) -> Table:
 def _comparisons(document: StudyDocument) -> Table:
     shown = new_table(
         "Differences in points, paired by seed and by text",
-        *("comparison", "difference", "95 % interval", "p", "adjusted", "McNemar p"),
-        *("could show", "shown"),
+        *("comparison", "difference", "95% interval", "p", "adjusted", "McNemar p"),
+        *("detectable", "significant"),
     )
     for comparison in document.comparisons:
         shown.add_row(
@@ -66,7 +66,7 @@ def _labels(document: StudyDocument) -> Table:
     assert document.label_curves is not None
     points = document.label_curves.points
     counts = sorted({point.labels for point in points})
-    shown = new_table("Accuracy against labels", "arm", *(f"{count:,}" for count in counts))
+    shown = new_table("Accuracy by number of labels", "arm", *(f"{count:,}" for count in counts))
     for arm in document.arms:
         by_count = {point.labels: point.accuracy for point in points if point.arm == arm.name}
         shown.add_row(arm.name, *(f"{by_count[count].mean:.1%}" for count in counts))

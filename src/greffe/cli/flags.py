@@ -1,0 +1,107 @@
+"""Flags: option groups as options of the command line, and single options that verbs share."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, Field
+from functools import wraps
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import typer
+
+from greffe.config.option_groups import Flag, OptionGroup, field_docs, group_parameters
+
+_PATHS = {"Examples": Path, "Recipe": Path, "RunDirectory": Path, "Tokenizer": Path}
+"""Types of fields that only Python callers can pass; on the command line they are paths."""
+
+
+Language = Literal["en", "fr"]
+LongTexts = Literal["windows", "cut"]
+Valid = Annotated[float, typer.Option("--valid", help="Fraction of documents to hold out.")]
+Corpus = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--corpus",
+        help="Pretraining text or corpus, searched for the test texts. Repeatable.",
+    ),
+]
+FeatureRuns = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--features-from",
+        help="A run that labels texts; its class scores become features. Repeatable.",
+    ),
+]
+Long = Annotated[
+    LongTexts,
+    typer.Option("--long", help="Texts longer than the context: read in windows, or cut."),
+]
+ReportLanguage = Annotated[Language, typer.Option("--language", help="Language of the report.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def expand_groups(function: Callable[..., None]) -> Callable[..., None]:
+    """Turn the fields of a command's option groups into options; the docstrings are the help."""
+    groups = group_parameters(function)
+    signature = inspect.signature(function, eval_str=True)
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        if name in groups:
+            group = groups[name].group
+            parameters += [_parameter(group, field) for field in groups[name].fields]
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    @wraps(function)
+    def command(**given: Any) -> None:
+        chosen = {name: value for name, value in given.items() if value is not None}
+        made = {name: group.build(chosen) for name, group in groups.items()}
+        rest = {name: value for name, value in given.items() if name in signature.parameters}
+        function(**rest, **made)
+
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
+
+
+def _parameter(group: type[OptionGroup], field: Field[Any]) -> inspect.Parameter:
+    hint = get_type_hints(group, localns=_PATHS, include_extras=True)[field.name]
+    flag = Flag()
+    if get_origin(hint) is Annotated:
+        hint, flag = get_args(hint)
+    name = flag.name or f"--{field.name.replace('_', '-')}"
+    kind = cli_type(hint)
+    if kind is bool and field.default is True:
+        name = f"{name}/--no-{name.removeprefix('--')}"
+    option = typer.Option(name, help=field_docs(group)[field.name], min=flag.minimum)
+    default: Any = None if get_origin(kind) is list else field.default
+    if field.default is MISSING:
+        default = inspect.Parameter.empty
+    elif default is None:
+        kind = kind | None
+    return inspect.Parameter(
+        field.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, option],
+    )
+
+
+def cli_type(hint: Any) -> Any:
+    """Return the type that a flag is parsed to, for the type of a field."""
+    kinds = [kind for kind in _members(hint) if kind is not NoneType]
+    for kind in (Path, bool, int):
+        if kind in kinds:
+            return kind
+    (kind,) = kinds
+    if get_origin(kind) is Sequence:
+        return list[cli_type(get_args(kind)[0])]  # type: ignore[misc]
+    return kind
+
+
+def _members(hint: Any) -> Sequence[Any]:
+    is_union = get_origin(hint) in (Union, UnionType)
+    return [kind for part in get_args(hint) for kind in _members(part)] if is_union else [hint]

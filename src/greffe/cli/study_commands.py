@@ -1,0 +1,183 @@
+"""Verbs about labelled data and studies: compare, report, doctor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from greffe.cli import flags
+from greffe.config.option_groups import Without
+from greffe.config.options import Comparison, Output, Reading, Tables, Training
+
+if TYPE_CHECKING:
+    from greffe.api import Study
+    from greffe.doctor.finding import Finding
+
+_ALWAYS = (
+    "copies within and across parts",
+    "contradictory labels",
+    "balance and order of labels",
+    "rare and missing classes",
+    "empty texts",
+)
+
+
+@flags.expand_groups
+def compare(
+    base: Annotated[
+        Path, typer.Argument(help="The run whose pretraining is evaluated, or greffe-fr.")
+    ],
+    tables: Tables,
+    output: Annotated[Output, Without("resume")],
+    comparison: Annotated[Comparison, Without("arms", "labels")],
+    training: Annotated[Training, Without("objective", "seed", "soup", "show_tensors")],
+    reading: Reading,
+    arm: Annotated[
+        list[str] | None,
+        typer.Option("--arm", help="One more base to compare: name=RUN. Repeatable."),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(help="Also train on fewer labels: 50,100,200,all."),
+    ] = None,
+    corpus: flags.Corpus = None,
+    language: flags.ReportLanguage = "en",
+    as_json: flags.Json = False,
+) -> None:
+    """Compare a pretrained base with the same model from scratch and with baselines.
+
+    All arms use the same seeds; the result is a report with statistics. The same command resumes
+    an interrupted study.
+    """
+    from greffe import api
+
+    study = api.compare(
+        base,
+        tables=tables,
+        output=output,
+        comparison=replace(comparison, arms=_read_arms(arm or []), labels=_read_labels(labels)),
+        training=training,
+        corpus=corpus or [],
+        reading=reading,
+        language=language,
+    )
+    _print_study(study, language, as_json)
+
+
+def report(
+    paths: Annotated[list[Path], typer.Argument(help="A study, or one or more runs.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder to write to; default: the folder of the study or run."),
+    ] = None,
+    language: flags.ReportLanguage = "en",
+) -> None:
+    """Rebuild the report from what is on disk: of a study, or of runs side by side."""
+    from greffe import api
+
+    print(api.report(paths, out, language=language))
+
+
+@flags.expand_groups
+def doctor(
+    tables: Annotated[Tables, Without("aux_data")],
+    reading: Reading,
+    corpus: flags.Corpus = None,
+    from_: Annotated[
+        Path | None,
+        typer.Option("--from", help="A run, or greffe-fr: check lengths and scripts for it too."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with code 1 if something serious is found.")
+    ] = False,
+    as_json: flags.Json = False,
+) -> None:
+    """Check labelled data: leaks, contradictions, imbalance, overlap and more."""
+    from greffe import api
+
+    findings = api.doctor(tables=tables, corpus=corpus or [], run=from_, reading=reading)
+    checked = [
+        *_ALWAYS,
+        *(["texts beyond the context", "unknown scripts"] if from_ else []),
+        *(["overlap with the corpus"] if corpus else []),
+    ]
+    if as_json:
+        print(json.dumps(_as_json(findings, checked), ensure_ascii=False))
+    else:
+        _print_findings(findings, checked)
+    if strict and any(finding.severity == "serious" for finding in findings):
+        raise typer.Exit(1)
+
+
+def _read_arms(given: list[str]) -> dict[str, Path]:
+    from greffe.errors import RecipeError
+
+    arms: dict[str, Path] = {}
+    for item in given:
+        name, equals, path = item.partition("=")
+        if not equals or not name or not path or name in arms:
+            raise RecipeError(
+                f"--arm {item!r} cannot be read.",
+                expected="a name that is not used yet and a run: --arm causal=runs/causal",
+            )
+        arms[name] = Path(path)
+    return arms
+
+
+def _read_labels(text: str | None) -> list[int]:
+    """Return `50,100,all` as numbers; all labels are always used too."""
+    from greffe.errors import RecipeError
+
+    words = [] if text is None else [word.strip() for word in text.split(",")]
+    wrong = [word for word in words if word != "all" and not word.isdecimal()]
+    if wrong:
+        raise RecipeError(
+            f"--labels {text!r} cannot be read.",
+            expected="numbers with commas between them, such as 50,100,200,all",
+            found=", ".join(map(repr, wrong)),
+        )
+    return [int(word) for word in words if word != "all"]
+
+
+def _print_study(study: Study, language: flags.Language, as_json: bool) -> None:
+    from greffe.cli.study_summary import study_tables
+    from greffe.cli.terminal_tables import print_tables
+
+    if as_json:
+        print(json.dumps(study.found.model_dump(mode="json"), ensure_ascii=False))
+        return
+    print_tables(study_tables(study.found))
+    found = study.verdict_in(language)
+    print("\n".join([found.headline, *found.sentences]))
+    print(f"\nThe whole report: {study.report}")
+
+
+def _as_json(findings: Sequence[Finding], checked: Sequence[str]) -> dict[str, object]:
+    from greffe.doctor.descriptions import describe
+
+    rows = []
+    for finding in findings:
+        what, advice = describe(finding)
+        rows.append({**finding.model_dump(mode="json"), "what": what, "advice": advice})
+    return {"checked": list(checked), "findings": rows}
+
+
+def _print_findings(findings: Sequence[Finding], checked: Sequence[str]) -> None:
+    from greffe.doctor.descriptions import describe
+
+    severity = None
+    for finding in findings:
+        if finding.severity != severity:
+            severity = finding.severity
+            print(f"{severity.upper()}")
+        what, advice = describe(finding)
+        print(f"  {what}")
+        if finding.example:
+            print(f"    example: {finding.example}")
+        print(f"    next:    {advice}")
+    print(f"{'' if findings else 'No problems found. '}Checked: {', '.join(checked)}.")

@@ -1,0 +1,158 @@
+"""Verbs that make something: demo, prepare, pretrain, finetune, linear, ensemble."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from greffe.cli import flags
+from greffe.config.option_groups import Without
+from greffe.config.options import Output, Reading, Tables, TokenizerOptions, Training
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the demo's runs.")] = Path(
+        "runs/demo"
+    ),
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Start again instead of resuming.")
+    ] = False,
+) -> None:
+    """Show the whole flow with the shipped base and reviews, in two to three minutes."""
+    from greffe.demo import demo as run_demo
+
+    print(run_demo(out, overwrite=overwrite))
+
+
+@flags.expand_groups
+def prepare(
+    inputs: Annotated[list[str], typer.Argument(help="Files, folders, globs, or hf:owner/name.")],
+    output: Output,
+    tokenizer_options: Annotated[TokenizerOptions, Without("new_vocab")],
+    reading: Annotated[Reading, Without("label_column")],
+    valid: flags.Valid = 0.01,
+    workers: Annotated[int, typer.Option(help="Number of processes; 0: one per core.")] = 0,
+) -> None:
+    """Turn text into token shards: drop duplicates, hold out a part, use all cores."""
+    from greffe import api
+
+    api.prepare(
+        inputs,
+        output=output,
+        tokenizer_options=tokenizer_options,
+        reading=reading,
+        valid=valid,
+        workers=workers,
+    )
+
+
+@flags.expand_groups
+def pretrain(
+    corpus: Annotated[
+        list[str],
+        typer.Argument(help="A prepared corpus, or raw text, which is prepared first."),
+    ],
+    output: Output,
+    training: Annotated[Training, Without("soup")],
+    tokenizer_options: Annotated[TokenizerOptions, Without("tokenizer_kind")],
+    reading: Annotated[Reading, Without("label_column")],
+    from_: Annotated[
+        Path | None, typer.Option("--from", help="Continue from this run's weights, or greffe-fr.")
+    ] = None,
+    valid: flags.Valid = 0.01,
+) -> None:
+    """Train a base: a language model on your text."""
+    from greffe import api
+
+    api.pretrain(
+        corpus,
+        output=output,
+        from_=from_,
+        training=training,
+        tokenizer_options=tokenizer_options,
+        reading=reading,
+        valid=valid,
+    )
+
+
+@flags.expand_groups
+def finetune(
+    tables: Annotated[Tables, Without("test")],
+    output: Output,
+    training: Annotated[Training, Without("objective")],
+    reading: Annotated[Reading, Without("documents")],
+    from_: Annotated[
+        Path | None, typer.Option("--from", help="The run whose base is used, or greffe-fr.")
+    ] = None,
+    scratch: Annotated[
+        bool, typer.Option("--scratch", help="Use fresh weights, for comparison.")
+    ] = False,
+    like: Annotated[
+        Path | None, typer.Option(help="With --scratch: a run with the same architecture.")
+    ] = None,
+    new_head: Annotated[
+        bool, typer.Option("--new-head", help="Use a fresh head even if the labels are the same.")
+    ] = False,
+) -> None:
+    """Train a classifier on a base and your labels.
+
+    With --aux-data, fine-tune on auxiliary labels first (recipe intermediate, kept in
+    OUT/intermediate); recipe, budget, soup and --set then apply to your labels.
+    """
+    from greffe import api
+
+    api.finetune(
+        from_,
+        tables=tables,
+        output=output,
+        scratch=scratch,
+        like=like,
+        training=training,
+        reading=reading,
+        new_head=new_head,
+    )
+
+
+@flags.expand_groups
+def linear(
+    tables: Annotated[Tables, Without("valid", "test")],
+    output: Annotated[Output, Without("resume")],
+    reading: Annotated[Reading, Without("documents")],
+    from_: Annotated[
+        Path | None,
+        typer.Option("--from", help="A run whose base adds features, or greffe-fr."),
+    ] = None,
+    feature_runs: flags.FeatureRuns = None,
+    tfidf: Annotated[
+        bool, typer.Option("--tfidf/--no-tfidf", help="Words 1-2 and characters 2-5.")
+    ] = True,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the cross-validation.")] = 0,
+) -> None:
+    """Fit a linear classifier on TF-IDF, a base's features and other runs' class scores.
+
+    Without --from and --features-from, it uses TF-IDF alone.
+    """
+    from greffe import api
+
+    api.linear(
+        tables=tables,
+        output=output,
+        base=from_,
+        feature_runs=feature_runs or [],
+        tfidf=tfidf,
+        seed=seed,
+        reading=reading,
+    )
+
+
+@flags.expand_groups
+def ensemble(
+    runs: Annotated[list[Path], typer.Argument(help="Two or more runs with the same classes.")],
+    output: Annotated[Output, Without("resume")],
+) -> None:
+    """Combine several runs into one that averages their probabilities; nothing is trained."""
+    from greffe import api
+
+    api.ensemble(runs, output=output)
