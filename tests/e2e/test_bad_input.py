@@ -303,7 +303,7 @@ def test_flags_without_effect_are_refused(command, world, tmp_path):
     out_of_place = command("pretrain", world.text, "--new-vocab", 500, *out)
     refuse(out_of_place, "no run is given", "greffe-fr")
     small = ("--lowercase", "--tokenizer", world.corpus)
-    refuse(command("prepare", world.text, *small, *out), "--lowercase", "new tokenizer")
+    refuse(command("prepare", world.text, *small, *out), "--lowercase", "newly trained")
     both = ("--from", world.base, "--like", world.base, "--data", world.train)
     refuse(command("finetune", *both, *out), "--like")
     refuse(command("show", "lab", "--out", tmp_path / "x.png"), "greffe show mask lab")

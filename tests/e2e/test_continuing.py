@@ -31,7 +31,7 @@ def test_a_base_goes_on_in_a_vocabulary_of_the_text(command, world, tmp_path):
     more = ("--lowercase", "--budget", "2steps", "--set", "train.threads=1")
     done = command(*words, *more, "--out", tmp_path / "own")
     assert done.code == 0, done.err
-    assert "into 640 of this text" in " ".join(done.err.split())
+    assert "→ 640 pieces of this text" in " ".join(done.err.split())
     shown = command("show", tmp_path / "own")
     assert "vocabulary transfer" in shown.out
     run = greffe.load(tmp_path / "own")

@@ -39,7 +39,7 @@ def test_one_command_is_worth_two(
 ) -> None:
     done = command(*words, "--out", tmp_path / "clf")
     assert done.code == 0, done.err
-    assert "first the labels of others (60 texts), then" in done.err
+    assert "first 60 texts with auxiliary labels, then" in done.err
     run, intermediate = (
         greffe.load(tmp_path / "clf"),
         greffe.load(tmp_path / "clf" / "intermediate"),
@@ -119,7 +119,7 @@ def test_from_scratch_it_needs_a_shape(
     assert refused.code == 2 and "--like RUN" in refused.err
     done = command(*words, "--like", world.base, "--out", tmp_path / "clf")
     assert done.code == 0, done.err
-    assert "from scratch: every weight is new" in done.err
+    assert "from scratch: all weights are new" in done.err
 
 
 def test_a_base_that_knows_the_test_texts_is_refused_by_a_study(
@@ -135,6 +135,6 @@ def test_a_base_that_knows_the_test_texts_is_refused_by_a_study(
             *("compare", *flags, "--data", world.train, "--test", others[0]),
             *("--out", tmp_path / "study"),
         )
-        assert refused.code == 3 and "knows the test texts" in refused.err
+        assert refused.code == 3 and "was trained on the test texts" in refused.err
         assert "auxiliary 1 part" in refused.err
         assert not (tmp_path / "study").exists()

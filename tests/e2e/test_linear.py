@@ -105,7 +105,7 @@ def test_show_says_what_it_is(
 def test_show_names_the_teachers(made: dict[str, Path], command: Callable[..., Any]) -> None:
     shown = command("show", made["alone"])
     assert str(made["tfidf"]) in shown.out.replace("\n", "")
-    assert "its teachers" in shown.out and "TF-IDF of words" not in shown.out
+    assert "its feature runs" in shown.out and "TF-IDF of words" not in shown.out
     assert "TF-IDF of words" in command("show", made["tfidf"]).out
 
 
