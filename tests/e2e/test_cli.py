@@ -146,7 +146,7 @@ def test_show_tensors_lists_each_one(command, world, tmp_path):
         *("finetune", "--from", world.base, "--data", world.train, "--valid", world.valid),
         *("--budget", "1epochs", "--show-tensors", "--out", tmp_path / "r"),
     )
-    assert "taken  base.embedding.weight" in outcome.err
+    assert "loaded     base.embedding.weight" in outcome.err
     assert "new    heads.classification.score.weight" in outcome.err
     assert "left   heads.masked_token" in outcome.err
 
