@@ -1,1 +1,1 @@
-"""What the project itself is made with; not part of the package."""
+"""Scripts of the project itself; not part of the package."""

@@ -1,12 +1,12 @@
-"""Accuracy of fine-tuned bases over folds, each fold with a seed of its own.
+"""Cross-validated accuracy of fine-tuned bases and linear models, with one seed per fold.
 
     python -m tools.cross_validate --data train.tsv --data valid.tsv --out runs/cv \\
-        --arm base=greffe-fr --arm scratch=new:greffe-fr --arm tfidf=stack:
+        --arm base=greffe-fr --arm scratch=new:greffe-fr --arm tfidf=linear:
 
-An arm is NAME=RUN, NAME=new:RUN for fresh weights in RUN's shape, or NAME=stack:RUN,TEACHER,… for a
-linear model on TF-IDF, RUN's features and what the teachers say, which may be missing, beside the
-texts of `--aux-data`. A fold is trained on all other folds and tested on the last weights: nothing
-is chosen by what is measured. Finished folds are read back.
+An arm is NAME=RUN, NAME=new:RUN for new weights in RUN's shape, or NAME=linear:RUN,FEATURE_RUN,…
+for a linear model on TF-IDF, RUN's features, class scores of feature runs and `--aux-data` (all but
+TF-IDF are optional). Each fold is the test part once; the last weights are tested, so nothing is
+chosen on the test part. Finished folds are read back.
 """
 
 from __future__ import annotations
@@ -30,18 +30,31 @@ THREADS = "1"
 
 
 def main() -> None:
-    """Run all arms on all folds, some processes side by side, and print a table."""
+    """Run all arms on all folds, several processes at a time, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--data", action="append", required=True, help="label<TAB>text, again")
+    parser.add_argument("--data", action="append", required=True, help="label<TAB>text; repeatable")
     parser.add_argument(
-        "--arm", action="append", default=[], help="NAME=RUN, new:RUN or stack:RUN,TEACHER,…"
+        "--arm",
+        action="append",
+        default=[],
+        help="NAME=RUN, NAME=new:RUN or NAME=linear:RUN,FEATURE_RUN,…",
     )
     parser.add_argument(
-        "--aux-data", action="append", default=[], help="labels of others, for stack:"
+        "--aux-data",
+        action="append",
+        default=[],
+        help="auxiliary data for linear: arms; repeatable",
     )
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--labels", type=int, help="train on so many of a fold's labels")
-    parser.add_argument("--change", action="append", default=[], help="a recipe's key=value")
+    parser.add_argument(
+        "--labels", type=int, help="number of training labels per fold; default: all"
+    )
+    parser.add_argument(
+        "--change",
+        action="append",
+        default=[],
+        help="change of the recipe, as key=value; repeatable",
+    )
     parser.add_argument("--folds", default=",".join(map(str, range(FOLDS))))
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--one", nargs=2, metavar=("ARM", "FOLD"), help=argparse.SUPPRESS)
@@ -60,7 +73,7 @@ def main() -> None:
 def split(
     files: Sequence[str], fold: int, labels: int | None
 ) -> tuple[list[Example], list[Example]]:
-    """Texts to train on and to test on; few labels are drawn by class."""
+    """Return training and test texts; a subset of the labels is drawn by class."""
     from sklearn.model_selection import StratifiedKFold, train_test_split
 
     examples = [example for file in files for example in read_examples(file, Reading())]
@@ -75,14 +88,14 @@ def split(
 
 
 def run_fold(name: str, fold: int, chosen: argparse.Namespace) -> dict[str, Any]:
-    """Train one arm on one fold, or read what it gave before."""
+    """Train and test one arm on one fold; keep and return the result."""
     import greffe
 
     arm = dict(item.split("=", 1) for item in chosen.arm)[name]
     train, tested = split(chosen.data, fold, chosen.labels)
     out = chosen.out / f"{name}-{fold}"
-    if arm.startswith("stack:"):
-        base, *feature_runs = arm.removeprefix("stack:").split(",")
+    if arm.startswith("linear:"):
+        base, *feature_runs = arm.removeprefix("linear:").split(",")
         run = greffe.linear(
             train,
             out,
@@ -107,26 +120,26 @@ def run_fold(name: str, fold: int, chosen: argparse.Namespace) -> dict[str, Any]
             overwrite=True,
         )
         epochs = [line["accuracy"] for line in run.metrics() if line["kind"] == "valid"]
-    said = run.predict([example.text for example in tested])
+    predictions = run.predict([example.text for example in tested])
     result = {
-        "accuracy": accuracy(said, tested),
+        "accuracy": accuracy(predictions, tested),
         "epochs": epochs,
         "targets": [example.label for example in tested],
-        "probabilities": [prediction.probabilities for prediction in said],
+        "probabilities": [prediction.probabilities for prediction in predictions],
     }
     shutil.rmtree(out)
     _result_path(chosen.out, name, fold).write_text(json.dumps(result))
     return result
 
 
-def accuracy(said: Sequence[Prediction], tested: Sequence[Example]) -> float:
-    """Share of the texts whose label was found."""
-    pairs = zip(said, tested, strict=True)
-    return sum(one.label == example.label for one, example in pairs) / len(tested)
+def accuracy(predictions: Sequence[Prediction], tested: Sequence[Example]) -> float:
+    """Return the fraction of correct labels."""
+    pairs = zip(predictions, tested, strict=True)
+    return sum(prediction.label == example.label for prediction, example in pairs) / len(tested)
 
 
 def _run_all(jobs: list[tuple[str, int]], out: Path, processes: int) -> None:
-    """Each job in a process of its own, `processes` at a time."""
+    """Run each job in its own process, `processes` at a time."""
     out.mkdir(parents=True, exist_ok=True)
     waiting = [job for job in jobs if not _result_path(out, *job).exists()]
     running: list[subprocess.Popen[bytes]] = []

@@ -1,9 +1,9 @@
-"""Grow `greffe-fr`, the base that ships: corpus → held-out texts → tokenizer → base → package.
+"""Train `greffe-fr`, the shipped base: corpus → held-out texts → tokenizer → base → package.
 
     python -m tools.make_base CORPUS
 
-CORPUS is a folder of `.txt.xz` or `.txt` files, a paragraph a line. Every step leaves its outcome
-in the work folder and is left out the next time; an interrupted training goes on.
+CORPUS is a folder of `.txt.xz` or `.txt` files with one paragraph per line. Every step keeps its
+result in the work folder and is skipped the next time; an interrupted training resumes.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from greffe.training.checkpoint import write_half
 NAME = "greffe-fr"
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent / "src" / "greffe" / "bases" / NAME
-HELD_OUT = 100  # one document in so many
+HELD_OUT = 100  # one document in 100
 KINDS = {
     "novels": ("eltec_fra_novels", "cligs_fr_fiction"),
     "parliament": ("cv_debats-assemblee-nationale",),
     "everyday sentences": ("tatoeba_fr",),
 }
-"""What bits per byte are measured on, and the files whose held-out documents it takes."""
+"""Kinds of text that bits per byte are measured on, and the files of their held-out documents."""
 PARAGRAPHS = ("eltec_fra_novels", "cligs_fr_fiction")
-"""Files of consecutive paragraphs, which are joined to documents of at least JOINED words."""
-JOINED = 150
-TOKENIZER_SHARE = 2  # the tokenizer learns from every second document
-MOST_ROWS = 512
+"""Files of consecutive paragraphs, which are joined into documents of MIN_WORDS words or more."""
+MIN_WORDS = 150
+TOKENIZER_STRIDE = 2  # the tokenizer is trained on every second document
+MAX_ROWS = 512
 CONTINUED_BUDGET = "6800steps"
 CONTINUED = (
     "train.lr=0.0015",
     "train.evaluate_every=400steps",
     "objective.causal_fraction=0.25",
 )
-"""After the recipe's own training a second one goes on from it, with other rows and these changes:
-more rows are masked, which is what a fine-tuning reads with."""
+"""A second training continues from the recipe's own, with other rows and these changes: more rows
+are masked, because fine-tuning reads both ways."""
 APOSTROPHE = {"type": "Replace", "pattern": {"String": "’"}, "content": "'"}
 
 
@@ -61,13 +61,15 @@ def main() -> None:
     parser.add_argument("corpus", type=Path, help="folder of .txt.xz or .txt files")
     parser.add_argument("--work", type=Path, default=Path("runs") / NAME)
     parser.add_argument("--out", type=Path, default=PACKAGE)
-    parser.add_argument("--budget", help="instead of the recipe's, for example 20steps for a try")
+    parser.add_argument(
+        "--budget", help="replaces the recipe's budget, such as 20steps for a trial"
+    )
     chosen = parser.parse_args()
     make_base(chosen.corpus, chosen.work, chosen.out, chosen.budget)
 
 
 def make_base(corpus: Path, work: Path, out: Path, budget: str | None = None) -> None:
-    """All steps, leaving out what is done."""
+    """Run all steps that are not done yet."""
     recipe = load_recipe(NAME)
     split(corpus, work)
     tokenizer = learn_tokenizer(work, recipe.tokenizer)
@@ -92,14 +94,14 @@ def make_base(corpus: Path, work: Path, out: Path, budget: str | None = None) ->
 
 
 def split(corpus: Path, work: Path) -> None:
-    """`train/NAME.txt` and `held-out/NAME.txt` for every file; which, a text's hash decides."""
+    """Write `train/NAME.txt` and `held-out/NAME.txt` for every file, split by the texts' hashes."""
     for source in find_sources([corpus]):
         name = Path(source).name.removesuffix(".xz").removesuffix(".txt")
         parts: dict[str, list[str]] = {"train": [], "held-out": []}
         if all((work / part / f"{name}.txt").exists() for part in parts):
             continue
         lines = read_documents(source, Reading())
-        for text in documents(lines, JOINED if name in PARAGRAPHS else 0):
+        for text in documents(lines, MIN_WORDS if name in PARAGRAPHS else 0):
             is_held_out = int(md5(text.encode()).hexdigest(), 16) % HELD_OUT == 0
             parts["held-out" if is_held_out else "train"].append(text)
         for part, texts in parts.items():
@@ -108,57 +110,57 @@ def split(corpus: Path, work: Path) -> None:
 
 
 def documents(lines: Iterable[str], words: int) -> Iterator[str]:
-    """Lines, joined until a document has so many words; straight apostrophes throughout."""
-    waiting: list[str] = []
+    """Join lines until a document has enough words; make apostrophes straight."""
+    pending: list[str] = []
     for line in lines:
         text = line.strip().replace("’", "'")
         if not text:
             continue
-        waiting.append(text)
-        if sum(len(part.split()) for part in waiting) >= words:
-            yield " ".join(waiting)
-            waiting = []
-    if waiting:
-        yield " ".join(waiting)
+        pending.append(text)
+        if sum(len(part.split()) for part in pending) >= words:
+            yield " ".join(pending)
+            pending = []
+    if pending:
+        yield " ".join(pending)
 
 
 def learn_tokenizer(work: Path, spec: TokenizerSpec) -> Tokenizer:
-    """A tokenizer of the training texts that reads typographic apostrophes as straight ones."""
+    """Train a tokenizer on the training texts; it reads typographic apostrophes as straight ones."""
     path = work / "tokenizer.json"
     if not path.exists():
         texts = (
             text
             for source in find_sources([work / "train"])
-            for text in islice(read_documents(source, Reading()), 0, None, TOKENIZER_SHARE)
+            for text in islice(read_documents(source, Reading()), 0, None, TOKENIZER_STRIDE)
         )
-        # The step comes after the training, as it did for the base that ships.
+        # Added after the training, as for the shipped base.
         train_tokenizer(texts, spec).with_character_steps([APOSTROPHE]).save(path)
     return Tokenizer.load(path)
 
 
 def bits_per_byte(run: api.Run, work: Path) -> dict[str, tuple[float, float]]:
-    """For each kind of held-out text, bits a byte left to right and, for hidden tokens, masked."""
+    """Return causal and masked bits per byte for each kind of held-out text."""
     figures = {}
     for kind, names in KINDS.items():
         files = [work / "held-out" / f"{name}.txt" for name in names]
-        place = work / "measured" / kind.replace(" ", "-")
-        held_out = api.prepare(files, place, tokenizer=run.tokenizer, valid=0.0, resume=True)
+        folder = work / "measured" / kind.replace(" ", "-")
+        held_out = api.prepare(files, folder, tokenizer=run.tokenizer, valid=0.0, resume=True)
         causal, masked = (_bits(run, held_out, spec) for spec in (Causal(), Masked()))
         figures[kind] = (causal, masked)
-        notice(f"{kind}: {causal:.3f} bits a byte left to right, {masked:.3f} masked")
+        notice(f"{kind}: {causal:.3f} bits per byte causal, {masked:.3f} masked")
     return figures
 
 
 def _bits(run: api.Run, held_out: Corpus, spec: Causal | Masked) -> float:
     objective = build_language_objective(spec, run.tokenizer, tied=run.recipe().model.tied)
     source = RowSource(held_out.train, objective, run.recipe().model.context, seed=0)
-    return float(evaluate_rows(run.model, objective, source, MOST_ROWS).metrics["bits_per_byte"])
+    return float(evaluate_rows(run.model, objective, source, MAX_ROWS).metrics["bits_per_byte"])
 
 
 def model_card(
     first: api.Run, run: api.Run, shards: Corpus, figures: dict[str, tuple[float, float]]
 ) -> str:
-    """The card in `model_card.md` with what was measured filled in."""
+    """Fill the figures into `model_card.md`."""
     results = [part.manifest().result for part in (first, run)]
     rows = "\n".join(
         f"| {kind} | {causal:.2f} | {masked:.2f} |" for kind, (causal, masked) in figures.items()

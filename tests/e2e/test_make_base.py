@@ -58,7 +58,7 @@ def test_a_base_is_made_measured_and_written(
     card = (out / "README.md").read_text()
     for kind in KINDS:
         assert f"| {kind} |" in card
-    assert "then 3 steps by the recipe below and 3 that go on" in card
+    assert "then 3 steps with the recipe below and 3 more" in card
     assert base.recipe().objective.causal_fraction == 0.25
     first, second = (greffe.load(tmp_path / "work" / name) for name in ("first", "base"))
     assert second.manifest().lineage.parent_weights == first.manifest().weights
