@@ -46,9 +46,7 @@ def main() -> None:
         help="auxiliary data for linear: arms; repeatable",
     )
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument(
-        "--labels", type=int, help="number of training labels per fold; default: all"
-    )
+    parser.add_argument("--labels", type=int, help="training labels per fold; default: all")
     parser.add_argument(
         "--change",
         action="append",

@@ -61,9 +61,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path, help="folder of .txt.xz or .txt files")
     parser.add_argument("--work", type=Path, default=Path("runs") / NAME)
     parser.add_argument("--out", type=Path, default=PACKAGE)
-    parser.add_argument(
-        "--budget", help="replaces the recipe's budget, such as 20steps for a trial"
-    )
+    parser.add_argument("--budget", help="instead of the recipe's, such as 20steps for a trial")
     chosen = parser.parse_args()
     make_base(chosen.corpus, chosen.work, chosen.out, chosen.budget)
 
@@ -72,7 +70,7 @@ def make_base(corpus: Path, work: Path, out: Path, budget: str | None = None) ->
     """Run all steps that are not done yet."""
     recipe = load_recipe(NAME)
     split(corpus, work)
-    tokenizer = learn_tokenizer(work, recipe.tokenizer)
+    tokenizer = make_tokenizer(work, recipe.tokenizer)
     shards = api.prepare(
         work / "train", work / "corpus", tokenizer=tokenizer, valid=0.003, resume=True
     )
@@ -124,8 +122,8 @@ def documents(lines: Iterable[str], words: int) -> Iterator[str]:
         yield " ".join(pending)
 
 
-def learn_tokenizer(work: Path, spec: TokenizerSpec) -> Tokenizer:
-    """Train a tokenizer on the training texts; it reads typographic apostrophes as straight ones."""
+def make_tokenizer(work: Path, spec: TokenizerSpec) -> Tokenizer:
+    """Train a tokenizer that reads typographic apostrophes as straight ones."""
     path = work / "tokenizer.json"
     if not path.exists():
         texts = (

@@ -1,4 +1,4 @@
-"""greffe linear: made, shown, evaluated, predicted with and refused from the command line."""
+"""greffe linear and ensemble: fitted, shown, evaluated and used from the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import greffe
 from greffe.model.weights import base_hash
 from greffe.progress import quiet
 
-KINDS = ["tfidf", "stacked", "intermediate", "alone"]
+KINDS = ["tfidf", "stacked", "runs", "runs_alone"]
 TEXTS = ["Un roman magnifique.", "Une fin ridicule et insipide."]
 
 
@@ -27,14 +27,12 @@ def made(world: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path
         greffe.linear(world.train, folder / "tfidf")
         greffe.linear(world.train, folder / "stacked", base=world.base)
         feature_runs = [world.classifier, folder / "tfidf"]
-        greffe.linear(
-            world.valid, folder / "intermediate", base=world.base, feature_runs=feature_runs
-        )
-        greffe.linear(world.valid, folder / "alone", feature_runs=feature_runs, tfidf=False)
+        greffe.linear(world.valid, folder / "runs", base=world.base, feature_runs=feature_runs)
+        greffe.linear(world.valid, folder / "runs_alone", feature_runs=feature_runs, tfidf=False)
     return {kind: folder / kind for kind in KINDS}
 
 
-def test_it_says_what_it_chose(world: Any, command: Callable[..., Any], tmp_path: Path) -> None:
+def test_it_prints_what_it_chose(world: Any, command: Callable[..., Any], tmp_path: Path) -> None:
     done = command("linear", "--data", world.train, "--out", tmp_path / "run")
     assert done.code == 0, done.err
     assert done.out == "" and "C = " in done.err and "cross-validated accuracy" in done.err
@@ -86,14 +84,12 @@ def test_python_and_the_command_agree(kind: str, made: dict[str, Path], world: A
     assert streamed == found
     scored = run.evaluate([(text, one.label) for text, one in zip(TEXTS, found, strict=True)])
     assert scored.accuracy == 1.0
-    shares = np.array([list(one.probabilities.values()) for one in found])
-    np.testing.assert_array_equal(shares, run.linear.probabilities(TEXTS))
+    probabilities = np.array([list(one.probabilities.values()) for one in found])
+    np.testing.assert_array_equal(probabilities, run.linear.probabilities(TEXTS))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_show_says_what_it_is(
-    kind: str, made: dict[str, Path], command: Callable[..., Any]
-) -> None:
+def test_show_describes_it(kind: str, made: dict[str, Path], command: Callable[..., Any]) -> None:
     shown = command("show", made[kind])
     assert shown.code == 0, shown.err
     assert "linear" in shown.out and "accuracy" in shown.out
@@ -102,24 +98,22 @@ def test_show_says_what_it_is(
     assert json.loads(as_json.out)["run"]["kind"] == "linear"
 
 
-def test_show_names_the_teachers(made: dict[str, Path], command: Callable[..., Any]) -> None:
-    shown = command("show", made["alone"])
+def test_show_names_the_feature_runs(made: dict[str, Path], command: Callable[..., Any]) -> None:
+    shown = command("show", made["runs_alone"])
     assert str(made["tfidf"]) in shown.out.replace("\n", "")
     assert "its feature runs" in shown.out and "TF-IDF of words" not in shown.out
     assert "TF-IDF of words" in command("show", made["tfidf"]).out
 
 
-def test_teachers_from_the_command_line(
+def test_feature_runs_from_the_command_line(
     world: Any, made: dict[str, Path], command: Callable[..., Any], tmp_path: Path
 ) -> None:
-    intermediate = command(
+    done = command(
         *("linear", "--data", world.valid, "--features-from", made["stacked"]),
         *("--features-from", world.classifier, "--out", tmp_path / "run"),
     )
-    assert intermediate.code == 0, intermediate.err
-    assert (
-        "predict with feature runs" in intermediate.err and "is optimistic" not in intermediate.err
-    )
+    assert done.code == 0, done.err
+    assert "predict with feature runs" in done.err and "is optimistic" not in done.err
     assert greffe.load(tmp_path / "run").linear.settings.run_columns == [2, 2]
     again = command(
         *("linear", "--data", world.valid, "--features-from", tmp_path / "run", "--no-tfidf"),
@@ -128,14 +122,14 @@ def test_teachers_from_the_command_line(
     assert again.code == 0 and "is optimistic" in again.err, again.err
     predicted = command("predict", tmp_path / "again", *TEXTS, "--format", "jsonl")
     assert predicted.code == 0 and len(predicted.out.splitlines()) == 2
-    mute = command(
+    unlabelled = command(
         *("linear", "--data", world.valid, "--features-from", world.base, "--out", tmp_path / "x")
     )
-    assert mute.code == 3 and "predicts no labels" in mute.err and "greffe finetune" in mute.err
-    nobody = command(
-        *("linear", "--data", world.valid, "--features-from", "nobody", "--out", tmp_path / "x")
+    assert unlabelled.code == 3 and "predicts no labels" in unlabelled.err
+    missing = command(
+        *("linear", "--data", world.valid, "--features-from", "missing", "--out", tmp_path / "x")
     )
-    assert nobody.code == 3 and "no run at nobody" in nobody.err
+    assert missing.code == 3 and "missing" in missing.err
     own = command(
         *("linear", "--data", world.valid, "--features-from", tmp_path / "run"),
         *("--out", tmp_path / "run", "--overwrite"),
@@ -143,16 +137,16 @@ def test_teachers_from_the_command_line(
     assert own.code == 3 and "which this command reads" in own.err
 
 
-def test_a_report_shows_a_taught_run(
+def test_a_report_shows_a_run_with_feature_runs(
     made: dict[str, Path], command: Callable[..., Any], tmp_path: Path
 ) -> None:
-    done = command("report", made["intermediate"], "--out", tmp_path / "report")
+    done = command("report", made["runs"], "--out", tmp_path / "report")
     assert done.code == 0, done.err
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("words", [("generate", "Bonjour"), ("fill", "Un <mask>.")])
-def test_it_writes_no_text(
+def test_it_generates_no_text(
     kind: str, words: tuple[str, str], made: dict[str, Path], command: Callable[..., Any]
 ) -> None:
     verb, text = words
@@ -168,8 +162,8 @@ def test_tfidf_alone_cannot_be_trained_on(
         "finetune", "--from", made["tfidf"], "--data", world.train, "--out", tmp_path / "a"
     )
     assert tuned.code == 3 and "no base" in tuned.err
-    grown = command("pretrain", world.text, "--from", made["tfidf"], "--out", tmp_path / "b")
-    assert grown.code == 3 and "no base" in grown.err
+    pretrained = command("pretrain", world.text, "--from", made["tfidf"], "--out", tmp_path / "b")
+    assert pretrained.code == 3 and "no base" in pretrained.err
     stacked = command(
         "linear", "--from", made["tfidf"], "--data", world.train, "--out", tmp_path / "c"
     )
@@ -178,7 +172,7 @@ def test_tfidf_alone_cannot_be_trained_on(
     assert drawn.code == 3 and "no base" in drawn.err
 
 
-def test_the_base_of_a_stacked_run_can_be_grafted_again(
+def test_the_base_of_a_stacked_run_can_be_trained_again(
     made: dict[str, Path], world: Any, command: Callable[..., Any], tmp_path: Path
 ) -> None:
     tuned = command(
@@ -189,21 +183,21 @@ def test_the_base_of_a_stacked_run_can_be_grafted_again(
     lineage = greffe.load(tmp_path / "a").manifest().lineage
     parent = greffe.load(world.base)
     assert lineage.initial_base == base_hash(parent.model)
-    grown = command(
+    pretrained = command(
         *("pretrain", world.corpus, "--from", made["stacked"], "--budget", "2steps"),
         *("--set", "train.threads=1", "--out", tmp_path / "b"),
     )
-    assert grown.code == 0, grown.err
+    assert pretrained.code == 0, pretrained.err
 
 
-def test_a_network_and_a_linear_model_together(command, made, world, tmp_path):
+def test_an_ensemble_of_a_transformer_and_a_linear_model(command, made, world, tmp_path):
     out = tmp_path / "both"
     done = command("ensemble", world.classifier, made["tfidf"], "--out", out)
     assert done.code == 0, done.err
     assert "2 runs" in done.err
-    told = command("evaluate", out, "--data", world.valid)
-    assert told.code == 0, told.err
-    assert "accuracy" in told.out
+    evaluated = command("evaluate", out, "--data", world.valid)
+    assert evaluated.code == 0, evaluated.err
+    assert "accuracy" in evaluated.out
     alone = [
         greffe.load(path).predict(["Un roman."])[0] for path in (world.classifier, made["tfidf"])
     ]

@@ -1,4 +1,4 @@
-"""A linear classifier as a run: what it holds, what it needs, what it refuses."""
+"""greffe linear: what its runs contain and record, and what it refuses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def names(run: RunDirectory) -> set[str]:
     return {path.name for path in run.path.iterdir()}
 
 
-def test_tfidf_alone_needs_no_network(examples: list[Example], tmp_path: Path) -> None:
+def test_tfidf_alone_has_no_base(examples: list[Example], tmp_path: Path) -> None:
     run = linear(examples, tmp_path / "out")
     assert names(run) == {"run.json", "linear.json", "linear.safetensors"}
     manifest = run.manifest()
@@ -44,7 +44,7 @@ def test_tfidf_alone_needs_no_network(examples: list[Example], tmp_path: Path) -
         run.require_base()
 
 
-def test_a_stacked_run_stands_alone(
+def test_a_stacked_run_is_self_contained(
     examples: list[Example], parent: RunDirectory, tmp_path: Path
 ) -> None:
     run = linear(examples, tmp_path / "out", parent=parent)
@@ -67,7 +67,7 @@ def test_the_base_alone(examples: list[Example], parent: RunDirectory, tmp_path:
     assert classifier.tfidf is None and len(classifier.weights) == 3 * 16
 
 
-def test_the_same_command_gives_the_same_run(examples: list[Example], tmp_path: Path) -> None:
+def test_it_is_deterministic(examples: list[Example], tmp_path: Path) -> None:
     first, second = (linear(examples, tmp_path / name, seed=3) for name in "ab")
     for name in ("linear.json", "linear.safetensors"):
         assert (first.path / name).read_bytes() == (second.path / name).read_bytes()
@@ -104,18 +104,20 @@ def test_a_run_is_replaced_only_if_asked(
         linear(examples, parent.path, parent=parent, overwrite=True)
 
 
-# --- teachers ---------------------------------------------------------------------------------
+# --- feature runs -------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def feature_run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
-    """Knows three hundred other reviews, and gives them other labels than ours."""
-    called = {"positif": "bon", "négatif": "mauvais"}
-    others = [Example(text, called[label]) for label, text in toy_reviews(300, seed=7)]
-    return linear(others, tmp_path_factory.mktemp("teacher") / "run")
+    """A run trained on three hundred other reviews with other labels."""
+    renamed = {"positif": "bon", "négatif": "mauvais"}
+    others = [Example(text, renamed[label]) for label, text in toy_reviews(300, seed=7)]
+    return linear(others, tmp_path_factory.mktemp("feature_run") / "run")
 
 
-def test_a_teacher_helps_where_labels_are_few(feature_run: RunDirectory, tmp_path: Path) -> None:
+def test_a_feature_run_helps_where_labels_are_few(
+    feature_run: RunDirectory, tmp_path: Path
+) -> None:
     few = [Example(text, label) for label, text in toy_reviews(16, seed=1)]
     tests = list(toy_reviews(200, seed=9))
     texts = [text for _, text in tests]
@@ -129,11 +131,11 @@ def test_a_teacher_helps_where_labels_are_few(feature_run: RunDirectory, tmp_pat
         return float(np.mean(right))
 
     without = accuracy(linear(few, tmp_path / "without"))
-    intermediate = accuracy(linear(few, tmp_path / "intermediate", feature_runs=[feature_run]))
-    assert intermediate > without + 0.1 and intermediate > 0.85
+    both = accuracy(linear(few, tmp_path / "both", feature_runs=[feature_run]))
+    assert both > without + 0.1 and both > 0.85
 
 
-def test_a_taught_run_says_who_taught_it_and_stands_alone(
+def test_it_names_its_feature_runs_and_contains_them(
     examples: list[Example], parent: RunDirectory, feature_run: RunDirectory, tmp_path: Path
 ) -> None:
     gone = RunDirectory(shutil.copytree(feature_run.path, tmp_path / "gone"))
@@ -148,7 +150,7 @@ def test_a_taught_run_says_who_taught_it_and_stands_alone(
     assert (load_linear(run).probabilities(texts) == before).all()
 
 
-def test_a_teacher_alone(
+def test_a_feature_run_alone(
     examples: list[Example], feature_run: RunDirectory, tmp_path: Path
 ) -> None:
     run = linear(examples, tmp_path / "out", feature_runs=[feature_run], tfidf=False)
@@ -159,7 +161,7 @@ def test_a_teacher_alone(
         run.require_base()
 
 
-def test_a_language_model_cannot_teach(
+def test_a_language_model_is_no_feature_run(
     examples: list[Example], parent: RunDirectory, tmp_path: Path
 ) -> None:
     with pytest.raises(RunError, match="predicts no labels"):
@@ -167,7 +169,7 @@ def test_a_language_model_cannot_teach(
     assert not (tmp_path / "out").exists()
 
 
-def test_overwriting_spares_teachers_that_are_read(
+def test_a_feature_run_is_not_overwritten(
     examples: list[Example], feature_run: RunDirectory, tmp_path: Path
 ) -> None:
     run = linear(examples, tmp_path / "out", feature_runs=[feature_run])
@@ -182,7 +184,7 @@ def test_overwriting_spares_teachers_that_are_read(
     assert names(run) == {"run.json", "linear.json", "linear.safetensors"}
 
 
-def test_a_damaged_teacher_costs_no_earlier_run(
+def test_a_damaged_feature_run_costs_no_earlier_run(
     examples: list[Example], feature_run: RunDirectory, tmp_path: Path
 ) -> None:
     run = linear(examples, tmp_path / "out")
@@ -193,23 +195,23 @@ def test_a_damaged_teacher_costs_no_earlier_run(
     load_linear(run)
 
 
-def test_a_teacher_of_these_very_texts_is_said_to_flatter(
+def test_a_feature_run_trained_on_these_texts_is_announced(
     examples: list[Example],
     feature_run: RunDirectory,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     same = linear(examples, tmp_path / "same")
-    linear(examples, tmp_path / "intermediate", feature_runs=[feature_run])
+    linear(examples, tmp_path / "other", feature_runs=[feature_run])
     assert "is optimistic" not in capsys.readouterr().err
-    linear(examples, tmp_path / "flattered", feature_runs=[feature_run, same])
-    said = capsys.readouterr().err
-    assert f"{same.name} was trained on these training texts" in said and "is optimistic" in said
+    linear(examples, tmp_path / "out", feature_runs=[feature_run, same])
+    notices = capsys.readouterr().err
+    assert (
+        f"{same.name} was trained on these training texts" in notices and "is optimistic" in notices
+    )
 
 
-def test_texts_of_others_are_learnt_from_and_recorded(
-    examples: list[Example], tmp_path: Path
-) -> None:
+def test_auxiliary_data_is_used_and_recorded(examples: list[Example], tmp_path: Path) -> None:
     others = [Example(text, label) for label, text in toy_reviews(60, seed=5)]
     run = linear(examples, tmp_path / "out", aux_data=[others[:20], others[20:]])
     manifest = run.manifest()
@@ -222,14 +224,14 @@ def test_texts_of_others_are_learnt_from_and_recorded(
     assert not np.allclose(*both)
 
 
-def test_texts_of_others_need_the_same_labels(examples: list[Example], tmp_path: Path) -> None:
+def test_auxiliary_data_needs_the_same_labels(examples: list[Example], tmp_path: Path) -> None:
     with pytest.raises(DataError, match="other labels") as caught:
         linear(examples, tmp_path / "out", aux_data=[[Example("bof", "neutre")]])
     assert "neutre" in str(caught.value.found) and "--features-from" in str(caught.value.hint)
     assert not (tmp_path / "out").exists()
 
 
-def test_copies_of_ones_own_texts_are_not_learnt_from_twice(
+def test_copies_of_your_own_texts_are_left_out(
     examples: list[Example], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     others = [Example(text, label) for label, text in toy_reviews(30, seed=5)]
@@ -241,10 +243,10 @@ def test_copies_of_ones_own_texts_are_not_learnt_from_twice(
         linear(examples, tmp_path / "none", aux_data=[copies])
 
 
-def test_a_teacher_that_learnt_these_texts_beside_others_is_announced(
+def test_a_feature_run_with_these_texts_as_auxiliary_data_is_announced(
     examples: list[Example], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     others = [Example(text, label) for label, text in toy_reviews(30, seed=5)]
-    feature_run = linear(others, tmp_path / "teacher", aux_data=[examples])
+    feature_run = linear(others, tmp_path / "run", aux_data=[examples])
     linear(examples, tmp_path / "out", feature_runs=[feature_run])
-    assert "teacher was trained on these training texts" in capsys.readouterr().err
+    assert "was trained on these training texts" in capsys.readouterr().err
