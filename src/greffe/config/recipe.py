@@ -27,10 +27,10 @@ class Recipe(Spec):
     seed: int = Field(0, ge=0)
     """Seed of the initial weights, the order of the data and all random corruption."""
     warm_start: Literal["none", "word_vectors"] = "none"
-    """Initial embedding: none (random, or from the old pieces with --new-vocab) or word_vectors
+    """Initial embedding: none (random; with --new-vocab, from the old tokens) or word_vectors
     (counted in the corpus)."""
     tokenizer: TokenizerSpec = TokenizerSpec()
-    """How text is split into pieces."""
+    """How text is split into tokens."""
     model: ModelSpec = Field(default_factory=ModelSpec)
     """Shape of the base."""
     objective: ObjectiveSpec = Field(default_factory=lambda: ObjectiveSpec.of_kind("masked"))

@@ -18,7 +18,7 @@ Momentum = Annotated[float, Field(ge=0, lt=1)]
 
 
 class TokenizerSpec(Spec):
-    """How text is split into pieces."""
+    """How text is split into tokens."""
 
     kind: Literal["bpe", "unigram"] = "bpe"
     """Training algorithm: bpe or unigram, both with byte fallback."""
