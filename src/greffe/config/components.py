@@ -34,7 +34,7 @@ class PositionSpec(Component):
 
     package: ClassVar[str] = "greffe.model.positions"
     is_pairwise: ClassVar[bool] = False
-    """Whether `greffe show positions` draws a matrix of position pairs for each head."""
+    """Whether its diagram has a cell for each pair of positions, not a row for each position."""
 
     @abstractmethod
     def build(self, model: ModelSpec) -> PositionScheme:
