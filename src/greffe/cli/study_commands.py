@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from greffe.api import Study
     from greffe.doctor.finding import Finding
 
-_ALWAYS = (
-    "copies within and across parts",
-    "contradictory labels",
-    "balance and order of labels",
-    "rare and missing classes",
-    "empty texts",
-)
-
 
 @flags.expand_groups
 def compare(
@@ -99,13 +91,10 @@ def doctor(
 ) -> None:
     """Check labelled data: leaks, contradictions, imbalance, overlap and more."""
     from greffe import api
+    from greffe.doctor.examine import check_titles
 
     findings = api.doctor(tables=tables, corpus=corpus or [], run=from_, reading=reading)
-    checked = [
-        *_ALWAYS,
-        *(["texts beyond the context", "unknown scripts"] if from_ else []),
-        *(["overlap with the corpus"] if corpus else []),
-    ]
+    checked = check_titles(with_model=from_ is not None, with_corpus=bool(corpus))
     if as_json:
         print(json.dumps(_as_json(findings, checked), ensure_ascii=False))
     else:

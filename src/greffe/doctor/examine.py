@@ -10,6 +10,7 @@ from greffe.config.options import Reading
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.doctor.checks import CHECKS, LabelledData
+from greffe.doctor.checks.check import Need
 from greffe.doctor.finding import Finding, PartName, Severity
 
 
@@ -40,3 +41,13 @@ def examine(
         finding for check in CHECKS.values() if check.applies(data) for finding in check.find(data)
     ]
     return sorted(findings, key=lambda finding: get_args(Severity).index(finding.severity))
+
+
+def check_titles(*, with_model: bool, with_corpus: bool) -> list[str]:
+    """Return the titles of the checks that are made with or without a model and a corpus."""
+    given: set[Need] = set()
+    if with_model:
+        given |= {"tokenizer", "context"}
+    if with_corpus:
+        given.add("corpus")
+    return [check.title for check in CHECKS.values() if given.issuperset(check.needs)]

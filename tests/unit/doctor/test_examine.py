@@ -7,7 +7,7 @@ import pytest
 from greffe.api import doctor
 from greffe.config.recipe import Recipe
 from greffe.data.tables import Example
-from greffe.doctor.examine import examine
+from greffe.doctor.examine import check_titles, examine
 from greffe.errors import DataError, RunError
 from greffe.progress import quiet
 from greffe.run import Manifest, RunDirectory, new_lineage
@@ -119,5 +119,14 @@ def test_a_run_gives_tokenizer_and_context(parts, tmp_path, tiny_tokenizer):
 def test_a_table_without_rows_is_refused(tmp_path):
     empty = tmp_path / "a.csv"
     empty.write_text("text,label\n", "utf-8")
-    with pytest.raises(DataError, match="holds no example"):
+    with pytest.raises(DataError, match="no example"):
         doctor(empty)
+
+
+def test_titles_of_the_checks_that_are_made():
+    plain = check_titles(with_model=False, with_corpus=False)
+    assert {"copies across parts", "contradictory labels", "empty texts"} <= set(plain)
+    with_model = set(check_titles(with_model=True, with_corpus=False)) - set(plain)
+    assert with_model == {"texts longer than the context", "unknown scripts"}
+    with_corpus = set(check_titles(with_model=False, with_corpus=True)) - set(plain)
+    assert with_corpus == {"overlap with the corpus"}
