@@ -13,7 +13,7 @@ import re
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from mkdocs.config.defaults import MkDocsConfig
@@ -158,7 +158,7 @@ def _commands() -> str:
         arguments = [param for param in verb.params if param.param_type_name == "argument"]
         places = [_placeholder(param) for param in arguments]
         needed = [
-            f"{param.opts[0]} {_metavar(verb, param)}"
+            f"{param.opts[0]} {_metavar(param)}"
             for param in verb.params
             if param.param_type_name == "option" and param.required
         ]
@@ -187,21 +187,23 @@ def _flags(verb: Any) -> str:
         if param.param_type_name != "option" or param.hidden:
             continue
         names = ", ".join(f"`{name}`" for name in [*param.opts, *param.secondary_opts])
-        value = "" if param.is_flag else f"`{_metavar(verb, param)}`"
+        value = "" if param.is_flag else f"`{_metavar(param)}`"
         rows.append((names, value, _default(param), _cell(param.help or "")))
     return _table(("option", "value", "default", "meaning"), rows)
 
 
-def _metavar(verb: Any, param: Any) -> str:
-    """What an option takes, from the annotation of the verb's own function."""
+def _metavar(param: Any) -> str:
+    """What an option takes, by its annotation."""
     if param.metavar:
         return str(param.metavar)
-    hint = get_type_hints(inspect.unwrap(verb.callback))[param.name]
-    kinds = [kind for kind in (*get_args(hint), hint) if isinstance(kind, type)]
-    kind: Any = next((inner for outer in kinds for inner in (*get_args(outer), outer)), str)
-    if issubclass(kind, enum.Enum):
+    hint = param.type_descriptor.annotation
+    is_plain = get_origin(hint) in (None, Literal)
+    kind = hint if is_plain else next(k for k in get_args(hint) if k is not type(None))
+    if get_origin(kind) is Literal:
+        return "|".join(map(str, get_args(kind)))
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return "|".join(str(choice.value) for choice in kind)
-    names = {int: "INTEGER", float: "NUMBER", Path: "PATH", list: "TEXT"}
+    names = {int: "INTEGER", float: "NUMBER", Path: "PATH"}
     return names.get(kind, "TEXT")
 
 
@@ -301,7 +303,7 @@ _SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 def _limit(item: Any) -> str:
     return " ".join(
-        f"{sign} {getattr(item, name):g}"
+        f"{sign} {getattr(item, name):,.10g}"
         for name, sign in _SIGNS.items()
         if getattr(item, name, None) is not None
     )
