@@ -278,15 +278,13 @@ def linear(
     With `aux_data`, it is trained on the auxiliary texts too.
     """
     run = linear_pipeline.linear(
-        tables.data,
-        output.out,
+        tables,
+        output,
         parent=None if base is None else open_base(base),
         feature_runs=[open_run(feature_run) for feature_run in feature_runs],
-        aux_data=tables.aux_data,
         tfidf=tfidf,
         seed=seed,
-        options=reading,
-        overwrite=output.overwrite,
+        reading=reading,
     )
     return Run.open(run.path)
 
@@ -294,9 +292,7 @@ def linear(
 @flat_keywords
 def ensemble(runs: Sequence[AnyRun], output: Annotated[Output, Without("resume")]) -> Run:
     """Combine runs with the same classes into one that averages their probabilities."""
-    run = ensemble_pipeline.ensemble(
-        [open_run(run) for run in runs], output.out, overwrite=output.overwrite
-    )
+    run = ensemble_pipeline.ensemble([open_run(run) for run in runs], output)
     return Run.open(run.path)
 
 

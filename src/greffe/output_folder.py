@@ -1,4 +1,4 @@
-"""The folder that a command writes to: taken by one process; refused, emptied or resumed."""
+"""The folder that a command writes to: locked by one process; refused, emptied or resumed."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from greffe.errors import RunBusyError, RunError, RunExistsError
 
 LOCK_FILE = ".lock"
 UNFINISHED_FILE = ".greffe"
-"""Says that a folder is ours before anything else is in it; goes when the work has its manifest."""
+"""Marks a folder as ours before anything else is in it; removed once there is a manifest."""
+CARD_FILE = "README.md"
+CARD_MARK = "<!-- Written by greffe. -->"
+"""First line of a model card; a README.md without it is the user's and is never touched."""
 WRITTEN = (
     *("study.json", "cells", "runs", "report.html", "report.md", "report.json", "tables"),
     *("run.json", "recipe.toml", "tokenizer.json", "weights.safetensors", "metrics.jsonl"),
     *("linear.json", "linear.safetensors", "feature_runs", "soup", "intermediate"),
     *("checkpoints", "corpus", "corpus.json", "prepare.json", "scan", "*.tokens", "*.offsets"),
-    *(UNFINISHED_FILE, ".*.tmp"),
+    *(CARD_FILE, UNFINISHED_FILE, ".*.tmp"),
 )
 """Everything that greffe writes into an output folder, and so may remove from it."""
 
 
 class OutputFolder:
-    """A folder that this process alone may write: created, refused, emptied or resumed on entry."""
+    """A folder for this process only: created, refused, emptied or resumed on entry."""
 
     def __init__(
         self,
@@ -45,7 +48,7 @@ class OutputFolder:
         self.resume = resume
         self.is_main = is_main
         self.markers = tuple(markers)
-        # Looked up here and not on entry: no rank may see what another one has just written.
+        # Checked here and not on entry: no rank may see what another one has just written.
         self.is_ours = self._has(UNFINISHED_FILE, *markers) and bool(self._names())
         self.resuming = self.is_ours and resume
 
@@ -96,14 +99,14 @@ class OutputFolder:
         return any((self.path / name).exists() for name in names)
 
     def _names(self) -> list[str]:
-        """What the folder holds besides our two marks."""
+        """Return the names in the folder, without the lock and the marker."""
         if not self.path.is_dir():
             return []
         names = {item.name for item in self.path.iterdir()}
         return sorted(names - {LOCK_FILE, UNFINISHED_FILE})
 
     def _release(self) -> None:
-        # Removed while it is still held: nobody can take it in between and lose it again.
+        # Removed while it is still held, so that nobody can take it in between.
         with suppress(OSError):
             (self.path / LOCK_FILE).unlink()
         self._lock.release()
@@ -133,25 +136,29 @@ class OutputFolder:
         )
 
     def _make_room(self) -> None:
-        """Empty the folder if that was asked for, and if nothing in it is needed."""
+        """Empty the folder if --overwrite is given and nothing in it is read by the command."""
         if not self.overwrite:
             raise RunExistsError(
                 f"{self.path} already holds a run.",
                 expected="a new or empty folder",
-                hint="--resume goes on with it, --overwrite starts anew, or choose another --out",
+                hint="--resume continues it, --overwrite replaces it, or choose another --out",
             )
         folder = self.path.resolve()
         for source in self.sources:
             if source.exists() and folder in (source.resolve(), *source.resolve().parents):
                 raise RunExistsError(
                     f"--overwrite would remove {source}, which this command reads.",
-                    expected="an --out that holds none of its own sources",
+                    expected="an --out that contains none of the inputs",
                     hint="choose another --out",
                 )
         for item in self.path.iterdir():
-            if not any(item.match(pattern) for pattern in WRITTEN):
+            if not any(item.match(pattern) for pattern in WRITTEN) or _is_users_card(item):
                 continue
             if item.is_dir() and not item.is_symlink():
                 shutil.rmtree(item)
             else:
                 item.unlink()
+
+
+def _is_users_card(item: Path) -> bool:
+    return item.name == CARD_FILE and not item.read_bytes().startswith(CARD_MARK.encode())

@@ -1,16 +1,17 @@
 """Run: one directory on disk, with its layout, manifest, lineage and metrics. Knows no torch.
 
-run.json              what it is, where it came from, how it ended
+run.json              what the run is, where it came from, its results
+README.md             the same as a model card
 recipe.toml           every choice
-tokenizer.json        the vocabulary its weights were made for
-weights.safetensors   the weights it ended with
-linear.json, linear.safetensors   a linear classifier, beside or without a base
-feature_runs/0, 1, …      whole runs that it asks about each text
-metrics.jsonl         one line a logged step or evaluation
-checkpoints/          state for resuming: the last one, and the best weights
-soup/1, 2, …       the same for further members, while their average is in the making
-intermediate/               a run of its own: the base after the labels of others, before one's own
-corpus/               shards, if a raw text was prepared on the way
+tokenizer.json        the tokenizer that the weights were trained with
+weights.safetensors   the final weights
+linear.json, linear.safetensors   a linear classifier, with or without a base
+feature_runs/0, 1, …  whole runs whose class scores are features
+metrics.jsonl         one line per logged step or evaluation
+checkpoints/          state for resuming: the last checkpoint, and the best weights
+soup/1, 2, …          the same for further members of a model soup, until it is finished
+intermediate/         a run of its own: the model after the auxiliary labels
+corpus/               shards, if raw text was prepared by the command
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ INTERMEDIATE = "intermediate"
 
 
 class Lineage(Spec):
-    """Where a run came from: enough to repeat it, and to see that it is what it says."""
+    """Where a run came from: enough to repeat it and to verify it."""
 
     command: list[str]
     created: str
@@ -58,14 +59,17 @@ class Lineage(Spec):
     parent: str | None = None
     parent_weights: str | None = None
     vocabulary_transfer: bool = False
-    """Whether the parent's weights were put into another vocabulary."""
+    """Whether the parent's weights were transferred to another vocabulary."""
     initial_base: str
     """Hash of the base before the first step; empty for TF-IDF alone, which has none."""
     initial_head: str | None = None
-    """Hash of the heads as they were built or taken over, before the first step."""
+    """Hash of the heads before the first step."""
     tokenizer: str
     """Fingerprint; empty for TF-IDF alone."""
     data: dict[str, str]
+    """SHA-256 of each part of the data."""
+    sizes: dict[str, str] = Field(default_factory=dict)
+    """Size of each part, such as `500 texts`, where it is known."""
 
 
 class Manifest(Spec):
@@ -82,29 +86,29 @@ class Manifest(Spec):
     lineage: Lineage
     weights: str | None = None
     feature_runs: list[str] = Field(default_factory=list)
-    """Hash of each run in feature_runs/, in their order."""
+    """Hash of each run in feature_runs/, in order."""
     result: dict[str, Any] = Field(default_factory=dict)
 
 
 def new_lineage(**fields: Any) -> Lineage:
-    """Lineage of this moment, process and installation."""
+    """Return a lineage with the current time, command and versions."""
     return Lineage(
         command=this_command(), created=this_moment(), versions=library_versions(), **fields
     )
 
 
 def this_command() -> list[str]:
-    """The words that began this process."""
+    """Return the command line of this process."""
     return [Path(sys.argv[0]).name, *sys.argv[1:]]
 
 
 def this_moment() -> str:
-    """Date and time, to the second."""
+    """Return the current date and time, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def library_versions() -> dict[str, str]:
-    """What the results of this process depend on."""
+    """Return the versions of Python, greffe and the libraries that results depend on."""
     return {
         "python": platform.python_version(),
         "greffe": __version__,
@@ -112,28 +116,28 @@ def library_versions() -> dict[str, str]:
     }
 
 
-# --- bases that ship ----------------------------------------------------------------------------
+# --- shipped bases ------------------------------------------------------------------------------
 
 
 def bases_folder() -> Path:
-    """Where the package keeps its bases: read from, never written to."""
+    """Return the folder of the bases that ship with the package; it is never written to."""
     return Path(str(resources.files("greffe") / "bases"))
 
 
 def shipped_bases() -> list[str]:
-    """Names of the bases that ship with the package: each is a run."""
+    """Return the names of the bases that ship with the package; each is a run."""
     return sorted(file.parent.name for file in bases_folder().glob(f"*/{RUN_FILE}"))
 
 
 def run_path(name_or_path: str | Path) -> Path:
-    """Where a run is: what exists under this path, else the shipped base of this name."""
+    """Return the path of a run: the given path if it exists, else the shipped base of this name."""
     path = Path(name_or_path)
     is_name = path.name == str(path) and not path.exists()
     return bases_folder() / path if is_name and path.name in shipped_bases() else path
 
 
 def or_a_shipped_base() -> str:
-    """`, or greffe-fr, part of the package`: ends a message about what may be given."""
+    """Return `, or greffe-fr, part of the package`, the end of a list of what may be given."""
     names = ", ".join(shipped_bases())
     return f", or {names}, part of the package" if names else ""
 
@@ -142,26 +146,26 @@ def or_a_shipped_base() -> str:
 
 
 def open_run(run: str | Path | RunDirectory) -> RunDirectory:
-    """A run by its path, its name or as it is."""
+    """Open a run by path or name; a run that is open is returned as it is."""
     return run if isinstance(run, RunDirectory) else RunDirectory.open(run)
 
 
 def open_base(run: str | Path | RunDirectory) -> RunDirectory:
-    """A run whose base is wanted, by its path, its name or as it is."""
+    """Open a run by path or name; raise an error if it has no base."""
     opened = open_run(run)
     opened.require_base()
     return opened
 
 
 class RunDirectory:
-    """A run on disk: reads and writes its small files. Weights are checkpoint.py's work."""
+    """A run on disk: reads and writes its small files; checkpoint.py handles the weights."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """The run at `path`, or the shipped base of this name; else an error: what is there?"""
+        """Open the run at `path` or the shipped base of this name; an error says what was found."""
         run = cls(run_path(path))
         if not run.path.exists():
             close = difflib.get_close_matches(str(path), shipped_bases(), n=1)
@@ -188,52 +192,52 @@ class RunDirectory:
 
     @property
     def is_shipped(self) -> bool:
-        """Whether it is a part of the package, where nothing is ever written."""
+        """Whether the run is part of the package, where nothing is ever written."""
         return self.path.resolve().parent == bases_folder().resolve()
 
     @property
     def name(self) -> str:
-        """What it is called where it is shown or recorded: its path, or the name it ships under."""
+        """The name that is shown and recorded: the path, or the name of a shipped base."""
         return self.path.resolve().name if self.is_shipped else str(self.path)
 
     @property
     def weights_path(self) -> Path:
-        """Where the finished weights are."""
+        """The path of the final weights."""
         return self.path / WEIGHTS_FILE
 
     @property
     def checkpoints_path(self) -> Path:
-        """Where the state for resuming is."""
+        """The folder of the checkpoints."""
         return self.path / CHECKPOINTS
 
     @property
     def tokenizer_path(self) -> Path:
-        """Where the tokenizer is."""
+        """The path of the tokenizer."""
         return self.path / TOKENIZER_FILE
 
     def require_base(self) -> None:
-        """An error unless the run has a base: a linear one need not have any."""
+        """Raise an error unless the run has a base; a linear run may have none."""
         if self.manifest().lineage.initial_base:
             return
         raise RunError(
-            f"{self.name} has no base: it is a linear model alone.",
+            f"{self.name} is a linear model without a base.",
             expected="a run that greffe pretrain or finetune wrote",
             hint="greffe predict and greffe evaluate can use it",
         )
 
     def recipe(self) -> Recipe:
-        """The recipe as it was used."""
+        """Return the recipe that the run was made with."""
         path = self.path / RECIPE_FILE
         if not path.exists():
             raise CorruptError(f"{path} is missing.", expected="the run's recipe")
         return load_recipe(path)
 
     def write_recipe(self, recipe: Recipe) -> None:
-        """Keep every choice of the run."""
+        """Write the recipe."""
         write_atomic(self.path / RECIPE_FILE, recipe.to_toml().encode())
 
     def manifest(self) -> Manifest:
-        """What the run is."""
+        """Return the content of run.json."""
         path = self.path / RUN_FILE
         try:
             return Manifest.model_validate(read_json(path, "the run's manifest"))
@@ -246,11 +250,11 @@ class RunDirectory:
             ) from None
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """Say what the run is; its presence makes the folder a run."""
+        """Write run.json, which makes the folder a run."""
         write_json(self.path / RUN_FILE, manifest.model_dump(mode="json"))
 
     def log(self, **fields: Any) -> None:
-        """Add one line to metrics.jsonl; JSON has no NaN: what is not finite becomes null."""
+        """Add one line to metrics.jsonl; values that are not finite become null."""
         plain = {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in fields.items()
@@ -262,7 +266,7 @@ class RunDirectory:
             raise disk_error(error, self.path / METRICS_FILE) from error
 
     def metrics(self) -> Iterator[dict[str, Any]]:
-        """The lines of metrics.jsonl; a last line cut off by a crash is left out."""
+        """Yield the lines of metrics.jsonl; a last line cut off by a crash is left out."""
         path = self.path / METRICS_FILE
         if not path.exists():
             return
@@ -275,17 +279,17 @@ class RunDirectory:
                 except ValueError as error:
                     raise CorruptError(
                         f"{path} is damaged at line {number}.",
-                        expected="one JSON object a line",
+                        expected="one JSON object per line",
                         found=str(error),
                     ) from None
                 yield fields
 
     def rewind_metrics(self, step: int) -> None:
-        """Forget lines after `step`: a resumed run writes them again."""
+        """Remove the lines after `step`, which a resumed run writes again."""
         kept = [line for line in self.metrics() if line["step"] <= step]
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept)
         write_atomic(self.path / METRICS_FILE, text.encode())
 
     def say_where(self) -> None:
-        """Tell the user where the result is."""
+        """Print where the run is."""
         notice(f"run written to {self.path}")

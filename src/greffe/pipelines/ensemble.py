@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from greffe.baselines.ensembling import ensemble_classifier
 from greffe.baselines.linear_runs import open_feature_run, write_linear_run
+from greffe.config.options import Output
 from greffe.errors import MismatchError, RecipeError
 from greffe.output_folder import OutputFolder
+from greffe.pipelines.model_card import write_model_card
 from greffe.progress import notice
 from greffe.run import RunDirectory
 from greffe.training.compute import set_up_compute
 
 
-def ensemble(
-    runs: Sequence[RunDirectory], out: str | Path, *, overwrite: bool = False
-) -> RunDirectory:
+def ensemble(runs: Sequence[RunDirectory], output: Output) -> RunDirectory:
     """Average the runs' predictions; nothing is fitted, so no labels are needed."""
     if len(runs) < 2:
         raise RecipeError(
@@ -38,7 +37,8 @@ def ensemble(
     trained_on = {run.manifest().lineage.data.get("train") for run in runs}
     shared = trained_on.pop() if len(trained_on) == 1 else None
     threads = set_up_compute()
-    with OutputFolder(out, overwrite=overwrite, sources=[run.path for run in runs]) as folder:
+    sources = [run.path for run in runs]
+    with OutputFolder(output.out, overwrite=output.overwrite, sources=sources) as folder:
         made = write_linear_run(
             folder.path,
             ensemble_classifier(readers, labels_of, labels),
@@ -49,6 +49,7 @@ def ensemble(
             data={} if shared is None else {"train": shared},
             result={},
         )
+        write_model_card(made)
     notice(f"ensemble: mean of {len(runs)} runs, {len(labels)} classes")
     made.say_where()
     return made

@@ -42,6 +42,7 @@ from greffe.pipelines.labelled import (
     load_parts,
     table_paths,
 )
+from greffe.pipelines.model_card import write_model_card
 from greffe.pipelines.provenance import earlier_data
 from greffe.pipelines.run_folder import (
     check_same_data,
@@ -108,6 +109,7 @@ def finetune(
                 initial_head=head_hash(model),
                 tokenizer=tokenizer.fingerprint,
                 data=data,
+                sizes=parts.sizes,
             )
             run.write_recipe(recipe)
             tokenizer.save(run.tokenizer_path)
@@ -117,6 +119,7 @@ def finetune(
         if world.is_main:
             finish(run, model, state, recipe.train)
             drop_soup(run)
+            write_model_card(run)
         world.barrier()
     run.say_where()
     return run

@@ -38,6 +38,11 @@ class LabelledParts:
         """The hash of each part, for a lineage."""
         return {"train": data_hash(self.train), "valid": data_hash(self.valid)}
 
+    @property
+    def sizes(self) -> dict[str, str]:
+        """The size of each part, for a lineage."""
+        return {"train": f"{len(self.train):,} texts", "valid": f"{len(self.valid):,} texts"}
+
 
 def load_parts(tables: Tables, reading: Reading, seed: int) -> LabelledParts:
     """Load and check the examples; without a validation table, hold some of them out."""

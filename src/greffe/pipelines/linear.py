@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from greffe.baselines.linear_classifier import LinearClassifier, fit_linear
 from greffe.baselines.linear_runs import open_feature_run, require_labels, write_linear_run
-from greffe.config.options import Reading
+from greffe.config.options import Output, Reading, Tables
 from greffe.data.tables import label_order
 from greffe.output_folder import OutputFolder
 from greffe.pipelines.auxiliary import open_auxiliary
-from greffe.pipelines.labelled import Examples, check_classes, data_hash, load_examples
+from greffe.pipelines.labelled import check_classes, data_hash, load_examples, table_paths
+from greffe.pipelines.model_card import write_model_card
 from greffe.pipelines.provenance import earlier_data, warn_if_trained_on
 from greffe.progress import notice
 from greffe.run import RunDirectory
@@ -20,35 +20,31 @@ from greffe.training.compute import set_up_compute
 
 
 def linear(
-    data: Examples,
-    out: str | Path,
+    tables: Tables,
+    output: Output,
     *,
     parent: RunDirectory | None = None,
     feature_runs: Sequence[RunDirectory] = (),
-    aux_data: Sequence[Examples] = (),
     tfidf: bool = True,
     seed: int = 0,
-    options: Reading | None = None,
-    overwrite: bool = False,
+    reading: Reading = Reading(),
 ) -> RunDirectory:
     """Fit one linear model; its penalty is chosen by cross-validation inside the training texts."""
     threads = set_up_compute()
-    options = options or Reading()
     for feature_run in feature_runs:
         require_labels(feature_run)
-    examples = load_examples(data, options)
+    examples = load_examples(tables.data, reading)
     labels = label_order(example.label for example in examples)
     check_classes(labels, examples)
     _warn_if_labelled(parent)
-    auxiliary = open_auxiliary(aux_data, labels, options, known=examples)
-    earlier = {} if parent is None else earlier_data(parent)
-    hashes = {"train": data_hash(examples), **auxiliary.hashes, **earlier}
+    auxiliary = open_auxiliary(tables.aux_data, labels, reading, known=examples)
+    hashes = {"train": data_hash(examples), **auxiliary.hashes, **earlier_data(parent)}
     # Opened before the folder: a damaged feature run must not cost the run that is replaced.
     readers = [open_feature_run(feature_run) for feature_run in feature_runs]
     warn_if_trained_on(feature_runs, [hashes["train"]])
-    sources = [table for table in (data, *aux_data) if isinstance(table, str | Path)]
-    sources += [run.path for run in (parent, *feature_runs) if run is not None]
-    with OutputFolder(out, overwrite=overwrite, sources=sources) as folder:
+    runs = [run.path for run in (parent, *feature_runs) if run is not None]
+    sources = [*table_paths(tables), *runs]
+    with OutputFolder(output.out, overwrite=output.overwrite, sources=sources) as folder:
         began = time.perf_counter()
         classifier = fit_linear(
             examples,
@@ -69,6 +65,7 @@ def linear(
             data=hashes,
             result=_result(classifier, time.perf_counter() - began),
         )
+        write_model_card(run)
     _summarize(classifier)
     run.say_where()
     return run

@@ -24,6 +24,7 @@ from greffe.pipelines.choose_recipe import (
 )
 from greffe.pipelines.corpus_batches import RowSource, evaluate_rows, rows_per_evaluation
 from greffe.pipelines.fit import Evaluated, Task, finish, fit
+from greffe.pipelines.model_card import write_model_card
 from greffe.pipelines.prepare import find_tokenizer, prepare
 from greffe.pipelines.run_folder import (
     check_same_data,
@@ -107,6 +108,7 @@ def pretrain(
                         initial_base=base_hash(model),
                         tokenizer=text.tokenizer.fingerprint,
                         data=data,
+                        sizes={"corpus": _size(text)},
                     ),
                 )
             )
@@ -114,6 +116,7 @@ def pretrain(
         state = _train(run, model, objective, text, recipe, world)
         if world.is_main:
             finish(run, model, state, recipe.train)
+            write_model_card(run)
         world.barrier()
     run.say_where()
     return run
@@ -297,6 +300,10 @@ def _initialize(
         taken, digest = transfer_vocabulary(model, parent, text, recipe, world, is_new=is_new)
     notice(taken.describe(parent.name, request.training.show_tensors))
     return digest
+
+
+def _size(text: Corpus) -> str:
+    return f"{text.manifest.documents:,} documents, {text.manifest.tokens:,} tokens"
 
 
 def _train(

@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 from greffe.baselines.linear_runs import load_linear
+from greffe.config.option_groups import flat_keywords
 from greffe.data.tables import Example
 from greffe.errors import MismatchError, RecipeError, RunError, RunExistsError
-from greffe.pipelines.ensemble import ensemble
-from greffe.pipelines.linear import linear
+from greffe.pipelines import ensemble as ensemble_module
+from greffe.pipelines import linear as linear_module
 from greffe.samples.toy import toy_reviews
+
+linear = flat_keywords(linear_module.linear)
+ensemble = flat_keywords(ensemble_module.ensemble)
 
 
 @pytest.fixture(scope="module")

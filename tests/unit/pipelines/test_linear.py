@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 from greffe.baselines.linear_runs import load_linear
+from greffe.config.option_groups import flat_keywords
 from greffe.data.tables import Example
 from greffe.errors import CorruptError, DataError, RecipeError, RunError, RunExistsError
-from greffe.pipelines.linear import linear
+from greffe.pipelines import linear as linear_module
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
+
+linear = flat_keywords(linear_module.linear)
 
 
 @pytest.fixture(scope="module")

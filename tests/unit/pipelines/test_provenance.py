@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 
 from greffe.baselines.linear_runs import open_feature_run
+from greffe.config.option_groups import flat_keywords
 from greffe.data.tables import Example
 from greffe.errors import CorruptError, MismatchError, RunError
+from greffe.pipelines import linear as linear_module
 from greffe.pipelines.labelled import data_hash
-from greffe.pipelines.linear import linear
 from greffe.pipelines.provenance import FeatureRuns, refuse_trained_on, warn_if_trained_on
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
+
+linear = flat_keywords(linear_module.linear)
+
 
 Trained = Callable[[int], RunDirectory]
 

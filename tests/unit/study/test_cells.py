@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from greffe.config.option_groups import flat_keywords
 from greffe.config.options import Training
 from greffe.data.tables import Example
-from greffe.pipelines.linear import linear
+from greffe.pipelines import linear as linear_module
 from greffe.pipelines.provenance import FeatureRuns
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
@@ -16,6 +17,8 @@ from greffe.study.cell_inputs import CellInputs
 from greffe.study.cells import cell_key
 from greffe.study.parts import part_data
 from greffe.study.plan import plan_arms
+
+linear = flat_keywords(linear_module.linear)
 
 
 def reviews(count: int, seed: int) -> list[Example]:

@@ -1,0 +1,150 @@
+"""Model card: the README.md of a finished run, written from its recipe and its manifest."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+
+from greffe.output_folder import CARD_FILE, CARD_MARK
+from greffe.run import Manifest, RunDirectory
+from greffe.storage import write_atomic
+
+PREDICT = """```console
+$ greffe predict RUN "A text to label."
+$ greffe evaluate RUN --data my_labels.tsv
+```
+
+```python
+import greffe
+
+run = greffe.load("RUN")
+run.predict(["A text to label."])
+```"""
+GENERATE = '$ greffe generate RUN "The beginning of a text"\n'
+FILL = '$ greffe fill RUN "A text with a <mask>."\n'
+PRETRAINED = """```console
+{commands}$ greffe finetune --from RUN --data my_labels.tsv --out runs/classifier
+```
+
+```python
+import greffe
+
+run = greffe.load("RUN")
+classifier = greffe.finetune(run, data="my_labels.tsv", out="runs/classifier")
+```"""
+
+
+def write_model_card(run: RunDirectory) -> None:
+    """Write the card of a finished run, unless the user has put a README.md of their own there."""
+    path = run.path / CARD_FILE
+    if path.exists() and not path.read_bytes().startswith(CARD_MARK.encode()):
+        return
+    write_atomic(path, model_card(run).encode())
+
+
+def model_card(run: RunDirectory) -> str:
+    """Return what a run is, how to use it, its data, results and lineage, as Markdown."""
+    manifest = run.manifest()
+    sections = [
+        CARD_MARK,
+        f"# {run.path.resolve().name}",
+        _summary(run, manifest),
+        "## Usage",
+        "`RUN` is the path of this folder.",
+        _usage(manifest),
+        "## Data",
+        _data(manifest),
+        "## Results",
+        _table(("figure", "value"), _results(manifest)),
+        "## Lineage",
+        _table(("", ""), _lineage(manifest)),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _summary(run: RunDirectory, manifest: Manifest) -> str:
+    if manifest.kind == "linear":
+        return f"{_linear_kind(manifest)} {_classes(manifest)}"
+    recipe = run.recipe()
+    size = (
+        f"{recipe.model.layers} transformer layers of width {recipe.model.width}, "
+        f"{_parameters(run):,} parameters, a vocabulary of {manifest.vocab:,} pieces, "
+        f"a context of {recipe.model.context} tokens"
+    )
+    if manifest.kind == "language-model":
+        reads = " and ".join(manifest.directions)
+        objective = recipe.objective.kind
+        return f"A language model with {size}; objective {objective}, attention {reads}."
+    return f"A text classifier with {size}; attention {manifest.direction}. {_classes(manifest)}"
+
+
+def _linear_kind(manifest: Manifest) -> str:
+    if "features" not in manifest.result:
+        return f"An ensemble: the mean of {len(manifest.feature_runs)} runs."
+    parts = ["TF-IDF"] if manifest.result.get("tfidf_features") else []
+    parts += [f"the features of {manifest.lineage.parent}"] if manifest.lineage.parent else []
+    parts += ["the class scores of feature runs"] if manifest.feature_runs else []
+    return f"A linear classifier on {' and '.join(parts)}."
+
+
+def _classes(manifest: Manifest) -> str:
+    return f"It predicts {len(manifest.labels)} classes: {', '.join(manifest.labels)}."
+
+
+def _parameters(run: RunDirectory) -> int:
+    """Return the number of weights, from the header of the file."""
+    with run.weights_path.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    return sum(math.prod(entry["shape"]) for key, entry in header.items() if key[:2] != "__")
+
+
+def _usage(manifest: Manifest) -> str:
+    if manifest.kind != "language-model":
+        return PREDICT
+    commands = (GENERATE if "next_token" in manifest.heads else "") + (
+        FILL if "masked_token" in manifest.heads else ""
+    )
+    return PRETRAINED.format(commands=commands)
+
+
+def _data(manifest: Manifest) -> str:
+    lineage = manifest.lineage
+    if not lineage.data:
+        return "The run was not trained on data of its own."
+    sizes = dict(lineage.sizes)
+    if "texts" in manifest.result:
+        sizes["train"] = f"{manifest.result['texts']:,} texts"
+    rows = [(name, sizes.get(name, ""), f"`{digest}`") for name, digest in lineage.data.items()]
+    return _table(("part", "size", "SHA-256"), rows)
+
+
+def _results(manifest: Manifest) -> list[tuple[str, str]]:
+    return [
+        (name.replace("_", " "), f"{value:,.4f}" if isinstance(value, float) else f"{value}")
+        for name, value in manifest.result.items()
+        if value is not None
+    ]
+
+
+def _lineage(manifest: Manifest) -> list[tuple[str, str]]:
+    lineage = manifest.lineage
+    rows = [
+        ("parent", lineage.parent or "none"),
+        ("weights of the parent", lineage.parent_weights),
+        ("vocabulary transfer", "yes" if lineage.vocabulary_transfer else None),
+        ("base before training", lineage.initial_base),
+        ("weights", manifest.weights),
+        ("tokenizer", lineage.tokenizer),
+        ("created", lineage.created),
+        ("versions", ", ".join(f"{name} {number}" for name, number in lineage.versions.items())),
+        ("threads", str(lineage.threads)),
+        ("command", f"`{' '.join(lineage.command)}`" if lineage.command else None),
+    ]
+    return [(name, value) for name, value in rows if value]
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    escaped = ([cell.replace("|", r"\|") for cell in row] for row in rows)
+    lines = [heads, ["---"] * len(heads), *escaped]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
