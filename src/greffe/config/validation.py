@@ -31,9 +31,9 @@ def explain(
     if problem["type"] == UNKNOWN_KIND:
         kinds = problem["ctx"]["kinds"]
         return RecipeError(
-            f"{source}: {key} is missing or unknown.",
+            f"{source}: {key} is missing." if found is None else f"{source}: unknown {key}.",
             expected=f"one of {kinds}",
-            found="no kind" if found is None else repr(found),
+            found=None if found is None else repr(found),
             hint=_suggestion(str(found), kinds.split(", "), []),
         )
     return RecipeError(

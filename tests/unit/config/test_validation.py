@@ -95,6 +95,12 @@ def test_an_unknown_kind_lists_the_known_ones() -> None:
     assert error.hint == "did you mean 'masked'?"
 
 
+def test_a_missing_kind_is_named() -> None:
+    error = refused("model.position={base=500.0}")
+    assert "model.position.kind is missing" in error.message
+    assert "rotary" in str(error.expected)
+
+
 @pytest.mark.parametrize("key", ["budget", "evaluate_every", "checkpoint_every"])
 @pytest.mark.parametrize("section", ["train", "finetune"])
 def test_spans_of_a_recipe_are_read_at_once(section: str, key: str) -> None:
