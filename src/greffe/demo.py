@@ -1,25 +1,25 @@
-"""The demo: what a shipped base is worth on shipped reviews. Interrupted, it goes on.
+"""The demo: what the shipped base is worth on the shipped reviews. An interrupted demo resumes.
 
 The base and its parameters → a continued sentence → some more pretraining on unlabelled reviews →
-a study beside scratch and TF-IDF → predictions, a verdict and its report.
+a study with scratch and TF-IDF → predictions, a verdict and its report.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypedDict
 
 from greffe.api import Run, Study, compare, load, pretrain
+from greffe.config.options import Output
 from greffe.model.parameters import account
 from greffe.progress import notice
 from greffe.samples.reviews import reviews_folder
 from greffe.study.document import Arm
 
 BASE = "greffe-fr"
-SEEDS = 6  # the fewest with which a difference can be shown
+SEEDS = 6  # the smallest number with which a difference can be significant
 STEPS = 20
 PROMPT = "Bonjour les"
-GAP = "Ce roman est vraiment <mask>."
+MASKED = "Ce roman est vraiment <mask>."
 SENTENCES = (
     "Une merveille, je l'ai offert à toute la famille.",
     "Des personnages creux, une fin bâclée : quel ennui.",
@@ -28,22 +28,14 @@ SENTENCES = (
 BARS = "▁▂▃▄▅▆▇█"
 
 
-class Again(TypedDict, total=False):
-    """What happens to runs that are already there."""
-
-    overwrite: bool
-    resume: bool
-
-
 def demo(out: str | Path, *, overwrite: bool = False) -> str:
-    """Run everything into the folder `out`, or what is left of it; returns the verdict in words."""
-    again: Again = {"overwrite": True} if overwrite else {"resume": True}
+    """Run all steps that are not done yet in the folder `out`; return the verdict in words."""
     folder = Path(out)
     reviews = reviews_folder()
     notice(
-        f"greffe demo, two to three minutes: look at {BASE}, a small French language model; let it "
-        "read 300 book reviews;\nthen teach it, and the same network from scratch, 500 labelled "
-        f"reviews, {SEEDS} times each, and compare on 400 others.\n"
+        f"greffe demo, two to three minutes: continue to pretrain {BASE}, a small French language "
+        "model, on 300 book reviews;\nfine-tune it and the same network from scratch on 500 "
+        f"labelled reviews, {SEEDS} times each; compare them on 400 others.\n"
     )
 
     _say(f"1. The base: {BASE}")
@@ -52,14 +44,13 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
     _say("2. A little more pretraining, on 300 reviews without labels")
     base = pretrain(
         reviews / "unlabelled.txt",
-        folder / "base",
+        output=Output(out=folder / "base", overwrite=overwrite, resume=not overwrite),
         from_=BASE,
         budget=f"{STEPS}steps",
         valid=0.1,
         changes=["train.batch=8", "train.lr=5e-4", "train.evaluate_every=50%", "train.keep=last"],
-        **again,
     )
-    notice(f"   loss {_falling(base)}")
+    notice(f"   loss {_loss_bars(base)}")
 
     _say(f"3. Fine-tuning on 500 labels, pretrained and from scratch, {SEEDS} seeds each")
     study = compare(
@@ -75,7 +66,7 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
     for arm in arms.values():
         notice(f"   {arm.name:<12} {arm.accuracy.mean:6.1%}{_curve(arm)}")
 
-    _say("4. Predictions for new sentences (1: liked it, 0: did not)")
+    _say("4. Predictions for new sentences (1: positive, 0: negative)")
     kept = arms["pretrained"].kept_run
     assert kept is not None
     predictions = load(study.path / kept).predict(SENTENCES)
@@ -85,17 +76,17 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
 
 
 def _introduce(base: Run) -> None:
-    """Its size, a continuation and a filled gap."""
+    """Print its size, a continuation and a filled mask."""
     manifest = base.manifest()
     counted = account(base.recipe().model, manifest.vocab, manifest.heads).base
     notice(f"   {counted.counted:,} parameters: {counted.formula}")
     notice(f"   it continues: {base.generate(PROMPT, tokens=20, temperature=0.5, seed=1)}")
-    catalog = ", ".join(f"{f.word} ({f.probability:.0%})" for f in base.fill(GAP, top=5)[0])
-    notice(f"   it fills “{GAP}”: {catalog}")
+    words = ", ".join(f"{f.word} ({f.probability:.0%})" for f in base.fill(MASKED, top=5)[0])
+    notice(f"   it fills “{MASKED}”: {words}")
 
 
-def _falling(run: Run) -> str:
-    """The training loss as a row of bars between its first and last figure."""
+def _loss_bars(run: Run) -> str:
+    """Return the training loss as a row of bars between its first and last value."""
     losses = [line["loss"] for line in run.metrics() if line["kind"] == "train"]
     low, high = min(losses), max(losses)
     heights = (round((len(BARS) - 1) * (loss - low) / max(high - low, 1e-9)) for loss in losses)
@@ -107,7 +98,7 @@ def _say(text: str) -> None:
 
 
 def _curve(arm: Arm) -> str:
-    """Validation accuracy at the first, middle and last epoch."""
+    """Return the validation accuracy after the first, middle and last epoch."""
     if not arm.epochs:
         return ""
     shown = (arm.epochs[0], arm.epochs[len(arm.epochs) // 2], arm.epochs[-1])
@@ -118,8 +109,8 @@ def _verdict(study: Study) -> str:
     found = study.verdict_in("en")
     return (
         f"\n{found.headline}\n{' '.join(found.sentences[:2])}\n"
-        f"The whole report: {study.report}\n\n"
-        "The same with your own files:\n"
+        f"Report: {study.report}\n\n"
+        "With your own files:\n"
         f"  greffe pretrain my_texts.txt --from {BASE} --budget 20m --out runs/base\n"
         "  greffe compare runs/base --data my_labels.tsv --out runs/study\n"
         "  greffe finetune --from runs/base --data my_labels.tsv --out runs/clf"

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import typer
 
-from greffe.config.option_groups import Flag, OptionGroup, field_docs, group_parameters
+from greffe.config.option_groups import Flag, field_docs, group_parameters
 
 _PATHS = {"Examples": Path, "Recipe": Path, "RunDirectory": Path, "Tokenizer": Path}
 """Types of fields that only Python callers can pass; on the command line they are paths."""
@@ -51,7 +51,12 @@ def expand_groups(function: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in signature.parameters.items():
         if name in groups:
             group = groups[name].group
-            parameters += [_parameter(group, field) for field in groups[name].fields]
+            hints = get_type_hints(group, localns=_PATHS, include_extras=True)
+            docs = field_docs(group)
+            parameters += [
+                _parameter(field, hints[field.name], docs[field.name])
+                for field in groups[name].fields
+            ]
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
@@ -67,8 +72,7 @@ def expand_groups(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _parameter(group: type[OptionGroup], field: Field[Any]) -> inspect.Parameter:
-    hint = get_type_hints(group, localns=_PATHS, include_extras=True)[field.name]
+def _parameter(field: Field[Any], hint: Any, help_text: str) -> inspect.Parameter:
     flag = Flag()
     if get_origin(hint) is Annotated:
         hint, flag = get_args(hint)
@@ -76,7 +80,7 @@ def _parameter(group: type[OptionGroup], field: Field[Any]) -> inspect.Parameter
     kind = cli_type(hint)
     if kind is bool and field.default is True:
         name = f"{name}/--no-{name.removeprefix('--')}"
-    option = typer.Option(name, help=field_docs(group)[field.name], min=flag.minimum)
+    option = typer.Option(name, help=help_text, min=flag.minimum)
     default: Any = None if get_origin(kind) is list else field.default
     if field.default is MISSING:
         default = inspect.Parameter.empty

@@ -143,7 +143,7 @@ def _print_study(study: Study, language: flags.Language, as_json: bool) -> None:
     print_tables(study_tables(study.found))
     found = study.verdict_in(language)
     print("\n".join([found.headline, *found.sentences]))
-    print(f"\nThe whole report: {study.report}")
+    print(f"\nReport: {study.report}")
 
 
 def _as_json(findings: Sequence[Finding], checked: Sequence[str]) -> dict[str, object]:

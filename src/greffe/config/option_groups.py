@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
-import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
-from functools import wraps
+from functools import cache, wraps
+from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
 R = TypeVar("R")
@@ -86,10 +87,19 @@ def group_parameters(function: Callable[..., Any]) -> dict[str, GroupParameter]:
 
 def field_docs(group: type[OptionGroup]) -> dict[str, str]:
     """Return the docstring under each field of a group."""
-    (body,) = ast.parse(textwrap.dedent(inspect.getsource(group))).body
-    assert isinstance(body, ast.ClassDef)
+    return _docs_in(inspect.getsourcefile(group) or "")[group.__name__]
+
+
+@cache
+def _docs_in(path: str) -> dict[str, dict[str, str]]:
+    """Return the docstrings of fields by class, for all classes of a source file."""
+    nodes = ast.walk(ast.parse(Path(path).read_text("utf-8")))
+    return {node.name: _docs_of(node) for node in nodes if isinstance(node, ast.ClassDef)}
+
+
+def _docs_of(node: ast.ClassDef) -> dict[str, str]:
     docs = {}
-    for statement, following in zip(body.body, body.body[1:], strict=False):
+    for statement, following in pairwise(node.body):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             match following:
                 case ast.Expr(value=ast.Constant(value=str(text))):
