@@ -147,8 +147,8 @@ def test_show_tensors_lists_each_one(command, world, tmp_path):
         *("--budget", "1epochs", "--show-tensors", "--out", tmp_path / "r"),
     )
     assert "loaded     base.embedding.weight" in outcome.err
-    assert "new    heads.classification.score.weight" in outcome.err
-    assert "left   heads.masked_token" in outcome.err
+    assert "new        heads.classification.score.weight" in outcome.err
+    assert "not loaded heads.masked_token" in outcome.err
 
 
 def test_a_finished_run_is_resumed_to_no_effect(command, world):
