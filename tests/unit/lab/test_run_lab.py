@@ -8,7 +8,7 @@ import pytest
 
 from greffe.errors import DataError, RecipeError
 from greffe.lab import run_lab as lab_run
-from greffe.lab.inputs import LabSize, file_inputs
+from greffe.lab.inputs import LabSize
 from greffe.lab.lab_document import LabDocument
 from greffe.lab.lab_page import lab_catalog
 from greffe.lab.run_lab import LAB_FILE, lab
@@ -28,11 +28,6 @@ TINY = LabSize(
 )
 
 
-def write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-
-
 def test_files_that_are_missing_are_named(tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "dict.txt").touch()
@@ -46,28 +41,6 @@ def test_a_corpus_for_the_sample_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="--corpus"):
         lab(tmp_path / "out", corpus=tmp_path / "wiki.txt", size=TINY)
     assert not (tmp_path / "out").exists()
-
-
-def test_without_a_corpus_the_reviews_own_text_is_read(tmp_path: Path) -> None:
-    files, out = tmp_path / "files", tmp_path / "out"
-    out.mkdir()
-    for name in ("sentencepiece.french.model", "dict.txt"):
-        write(files / name, "")
-    for part in ("train", "valid"):
-        write(files / "cls-books" / f"{part}.review.spm", "▁Un ▁ro man .\n▁Long ▁et ▁fade .\n")
-        write(files / "cls-books" / f"{part}.label", "1\n0\n")
-
-    found = file_inputs(out, files, None, TINY, None, False)
-    assert found.corpus.read_text("utf-8") == "Un roman.\nLong et fade.\n"
-    assert found.data.corpus_is_reviews and not found.data.is_sample
-    assert found.recipe.name == "lab" and found.data.budget == "5m"
-    assert found.test.name == "valid.review.spm"
-
-    write(tmp_path / "wiki.txt", "Bonjour.\n")
-    given = file_inputs(out, files, tmp_path / "wiki.txt", TINY, "90s", False)
-    assert given.corpus == tmp_path / "wiki.txt"
-    assert (given.data.corpus_is_reviews, given.data.corpus) == (False, "wiki.txt")
-    assert given.data.budget == "90s"
 
 
 @pytest.mark.slow

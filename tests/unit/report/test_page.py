@@ -5,59 +5,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from html.parser import HTMLParser
 from itertools import pairwise
 from typing import get_args
 
 import pytest
+from tests.unit.report.parsed_page import Page
 
-from greffe.report.blocks import Code, Section, block_html, chart_texts, section_markdown
 from greffe.report.catalog import load_catalog
-from greffe.report.charts import ENGLISH as CHART_ENGLISH
-from greffe.report.findings import described_findings
 from greffe.report.number_format import Language
 from greffe.report.page import page_html, page_markdown
-from greffe.report.run_page import named_apart, runs_page
 from greffe.report.study_page import study_page
 from greffe.study.document import StudyDocument
-from greffe.study.run_document import RunDocument
 
-VOID = {"meta", "br", "img", "link", "input", "hr"}
 ORDER = [
     *("arms", "epochs", "labels", "confusion", "disagreements", "parameters", "pictures"),
     *("samples", "calibration", "cost", "proof", "findings", "repeat"),
 ]
-
-
-class Page(HTMLParser):
-    """Every element of a page; complains about one that is not closed in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.text: list[str] = []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if not self.open or self.open[-1] not in ("script", "style"):
-            self.text.append(data)
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.elements if name == tag]
 
 
 @pytest.fixture(scope="module", params=get_args(Language))
@@ -187,19 +150,6 @@ def test_sections_without_data_are_left_out(bare_study: StudyDocument, language:
     assert len(found.all("a")) == 5
 
 
-def test_chart_texts_are_those_of_the_charts() -> None:
-    assert chart_texts(load_catalog("en")) == CHART_ENGLISH
-    assert chart_texts(load_catalog("fr")).percent(0.8) == "80,0\u00a0%"
-
-
-def test_findings_come_in_order_and_in_french_spaces(study: StudyDocument) -> None:
-    serious, note = described_findings(study.findings, load_catalog("fr"))
-    assert (serious.finding.kind, note.finding.kind) == ("leak", "imbalance")
-    assert serious.severity == load_catalog("fr")("severity.serious")
-    for text in (serious.what, serious.advice, note.what):
-        assert not re.search(r" [;:!?%»]|« ", text)
-
-
 # --- Markdown -------------------------------------------------------------------------------------
 
 
@@ -219,41 +169,3 @@ def test_markdown_shows_texts_as_they_are(study: StudyDocument) -> None:
     text = page_markdown(study_page(study, load_catalog("en")))
     assert "<script>" not in text
     assert "\\<script\\>alert('x')\\</script\\> &amp;" in text
-
-
-def test_a_code_block_cannot_be_closed_from_within() -> None:
-    text = section_markdown(Section("x", "X", "x", [Code("code", "a\n```\nb")]))
-    assert text.endswith("````\na\n```\nb\n````")
-    assert "<b>" not in block_html(Code("<b>", "<b>"), load_catalog("en"))
-
-
-# --- plain runs -----------------------------------------------------------------------------------
-
-
-def test_the_page_of_runs(runs: list[RunDocument], language: Language) -> None:
-    catalog = load_catalog(language)
-    html = page_html(runs_page(runs, catalog), catalog)
-    found = Page(html)
-    assert [one["id"] for one in found.all("section")] == [
-        *("runs", "training", "parameters", "pictures", "samples", "repeat")
-    ]
-    assert "runs/<tuned>" in "".join(found.text)
-    titles = re.findall(r"<figcaption><strong>(.*?)</strong>", html)
-    # Loss of training, loss and accuracy of validation, the mask and the positions once.
-    assert len(titles) == 5
-    assert not any("rows" in title for title in titles)
-
-
-def test_an_empty_run_has_a_page_too(runs: list[RunDocument]) -> None:
-    catalog = load_catalog("en")
-    empty = runs[0].model_copy(
-        update={"loss": [], "valid": {}, "parameters": [], "pictures": [], "samples": []}
-    )
-    found = Page(page_html(runs_page([empty], catalog), catalog))
-    assert [one["id"] for one in found.all("section")] == ["runs", "repeat"]
-
-
-def test_runs_of_one_name_stay_apart(runs: list[RunDocument]) -> None:
-    found = named_apart([runs[0], runs[0], runs[1]])
-    assert [run.name for run in found] == ["runs/base", "runs/base (2)", "runs/<tuned>"]
-    assert {sample.run for sample in found[1].samples} == {"runs/base (2)"}

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.report.charts.drawings import SVG, marks, texts
 
 from greffe.report.charts import ChartTexts, Point, Series, line_chart
 
-SVG = "{http://www.w3.org/2000/svg}"
 FRENCH = ChartTexts(language="fr", interval="{low} à {high}")
 
 
@@ -25,19 +25,6 @@ def chart(series: list[Series], **changes: object) -> str:
         "y_label": "Right",
     }
     return line_chart(series, **(options | changes))  # type: ignore[arg-type]
-
-
-def marks(drawn: str, layout: str = "wide") -> list[ElementTree.Element]:
-    (svg,) = (
-        each
-        for each in ElementTree.fromstring(drawn).iter(f"{SVG}svg")
-        if layout in each.attrib["class"]
-    )
-    return [each for each in svg.iter(f"{SVG}g") if "mark" in each.get("class", "").split()]
-
-
-def texts(drawn: str) -> list[str]:
-    return [each.text or "" for each in ElementTree.fromstring(drawn).iter(f"{SVG}text")]
 
 
 PAIR = [
