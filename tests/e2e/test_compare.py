@@ -15,7 +15,6 @@ import pytest
 
 import greffe
 from greffe.config.options import Reading, Training
-from greffe.config.recipe_files import load_recipe
 from greffe.data.tables import read_examples
 from greffe.errors import MismatchError
 from greffe.progress import quiet
@@ -23,7 +22,7 @@ from greffe.samples.toy import toy_reviews
 from greffe.study import cells
 from greffe.study.arms import Cell
 from greffe.study.arms.scratch_arm import ScratchArm
-from greffe.study.cell_inputs import CellInputs, cell_recipe
+from greffe.study.cell_inputs import CellInputs
 from greffe.study.parts import part_data
 
 ONE_THREAD = ["train.threads=1"]
@@ -238,16 +237,6 @@ def test_a_scratch_arm_that_reads_another_way_is_another_cell(world, test_part, 
         arm = ScratchArm("scratch", run)
         keys.add(cells.cell_key(Cell(arm, parts.labelled, 1, is_full=True), inputs))
     assert len(keys) == 2
-
-
-def test_a_cell_is_one_fine_tuning_unless_more_are_asked_for(world):
-    base = greffe.load(world.base)
-    averaged = load_recipe("small")
-    assert averaged.finetune.soup > 1
-    plain = Training(recipe=averaged)
-    assert cell_recipe(base, plain, 1).train.soup == 1
-    asked = Training(recipe=averaged, changes=["train.soup=2"])
-    assert cell_recipe(base, asked, 1).train.soup == 2
 
 
 def test_the_command_prints_tables_and_the_verdict(command, world, test_part, tmp_path):

@@ -1,24 +1,172 @@
-"""Cells: the key of a result depends on what the result depends on."""
+"""Cells: computed once, found again by the hash of their inputs, checked for their transfer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar, Self
+
+import pytest
 
 from greffe.config.option_groups import flat_keywords
 from greffe.config.options import Training
 from greffe.data.tables import Example
+from greffe.errors import InterruptedRunError, MismatchError
 from greffe.pipelines import linear as linear_module
 from greffe.pipelines.provenance import FeatureRuns
-from greffe.run import RunDirectory
+from greffe.progress import quiet
+from greffe.run import RUN_FILE, RunDirectory
 from greffe.samples.toy import toy_reviews
 from greffe.study.arms import AskedArms, Cell, TrainedArm
+from greffe.study.arms.pretrained_arm import PretrainedArm
+from greffe.study.arms.scratch_arm import ScratchArm
 from greffe.study.cell_inputs import CellInputs
-from greffe.study.cells import cell_key
-from greffe.study.parts import part_data
+from greffe.study.cells import (
+    best_cell,
+    cell_key,
+    check_pairing,
+    check_transfer,
+    compute_cells,
+)
+from greffe.study.folder import CellResult, StudyDirectory
+from greffe.study.parts import Parts, part_data
 from greffe.study.plan import plan_arms
 
+SEEDS = (1, 2, 3)
 linear = flat_keywords(linear_module.linear)
+
+
+@dataclass(frozen=True)
+class ToyArm(TrainedArm):
+    """Validates best with seed 2 and writes something like a run."""
+
+    kind: ClassVar[str] = "toy"
+    weight_per_label: ClassVar[float] = 1.0
+
+    setting: str = "plain"
+    computed: list[str] = field(default_factory=list, compare=False)
+    stops_at: str = field(default="", compare=False)
+
+    @classmethod
+    def planned(cls, asked: AskedArms) -> list[Self]:
+        return [cls(cls.kind)]
+
+    def key_inputs(self, inputs: CellInputs, seed: int) -> list[object]:
+        return [self.setting]
+
+    def compute(self, cell: Cell, inputs: CellInputs, folder: Path, *, resume: bool) -> CellResult:
+        if cell.name == self.stops_at:
+            raise InterruptedRunError("stop")
+        self.computed.append(cell.name)
+        folder.mkdir(parents=True)
+        (folder / RUN_FILE).write_text("{}")
+        return CellResult(
+            probabilities=[[1.0, 0.0]], validation=0.9 if cell.seed == 2 else 0.8, seconds=1.0
+        )
+
+
+@pytest.fixture
+def inputs() -> CellInputs:
+    pool = [Example(f"texte {n}", "ab"[n % 2]) for n in range(30)]
+    parts = Parts(pool[:20], pool[20:25], pool[25:], ["a", "b"], [False] * 5, {})
+    return CellInputs(parts, Training())
+
+
+@pytest.fixture
+def compute(tmp_path: Path, inputs: CellInputs) -> Callable[..., dict[Cell, CellResult]]:
+    def run(arm: ToyArm, *, keep_runs: bool = False) -> dict[Cell, CellResult]:
+        cells = [Cell(arm, 20, seed, is_full=True) for seed in SEEDS]
+        with quiet():
+            return compute_cells(StudyDirectory(tmp_path), inputs, cells, keep_runs=keep_runs)
+
+    return run
+
+
+def runs_in(folder: Path) -> set[str]:
+    return {path.name for path in (folder / "runs").iterdir()}
+
+
+def test_a_result_with_the_same_inputs_is_found_again(compute: Callable[..., object]) -> None:
+    first, again, changed = ToyArm("toy"), ToyArm("toy"), ToyArm("toy", setting="other")
+    assert compute(first) == compute(again)
+    assert first.computed == ["toy-all-1", "toy-all-2", "toy-all-3"]
+    assert again.computed == []
+    compute(changed)
+    assert changed.computed == first.computed
+
+
+def test_only_the_best_run_is_kept_unless_all_are_asked_for(
+    compute: Callable[..., object], tmp_path: Path
+) -> None:
+    compute(ToyArm("toy"))
+    assert runs_in(tmp_path) == {"toy-all-2"}
+    compute(ToyArm("toy", setting="other"), keep_runs=True)
+    assert runs_in(tmp_path) == {"toy-all-1", "toy-all-2", "toy-all-3"}
+
+
+def test_what_was_done_before_a_stop_is_not_lost(compute: Callable[..., object]) -> None:
+    with pytest.raises(InterruptedRunError, match="2 of 3 trainings are done"):
+        compute(ToyArm("toy", stops_at="toy-all-3"))
+    rest = ToyArm("toy")
+    compute(rest)
+    assert rest.computed == ["toy-all-3"]
+
+
+def test_the_key_depends_on_every_input(inputs: CellInputs) -> None:
+    cell = Cell(ToyArm("toy"), 20, 1, is_full=True)
+    key = cell_key(cell, inputs)
+    renamed = replace(cell, arm=ToyArm("another name"))
+    assert cell_key(renamed, inputs) == key
+    others = [
+        (replace(cell, labels=10, is_full=False), inputs),
+        (replace(cell, arm=ToyArm("toy", setting="other")), inputs),
+        (cell, CellInputs(replace(inputs.parts, test=inputs.parts.test[1:]), Training())),
+        (cell, CellInputs(replace(inputs.parts, valid=inputs.parts.valid[1:]), Training())),
+    ]
+    keys = {cell_key(*other) for other in others}
+    assert len(keys) == len(others) and key not in keys
+
+
+def test_the_first_of_equally_good_cells_is_the_best() -> None:
+    arm = ToyArm("toy")
+    cells = [Cell(arm, 20, seed, is_full=True) for seed in SEEDS]
+    few = Cell(arm, 10, 1, is_full=False)
+    results = {
+        cell: CellResult(probabilities=[], validation=value, seconds=0.0)
+        for cell, value in zip([*cells, few], [0.5, 0.7, 0.7, 0.9], strict=True)
+    }
+    assert best_cell(arm, results) == cells[1]
+    assert best_cell(ToyArm("nobody"), results) is None
+
+
+RUN = RunDirectory("runs/base")
+
+
+def result(base: str, head: str = "head") -> CellResult:
+    return CellResult(
+        probabilities=[], validation=None, seconds=0.0, initial_base=base, initial_head=head
+    )
+
+
+def test_an_arm_has_the_pretrained_base_exactly_if_it_should() -> None:
+    pretrained = Cell(PretrainedArm("pretrained", RUN), 20, 1, is_full=True)
+    scratch = Cell(ScratchArm("scratch", RUN), 20, 1, is_full=True)
+    check_transfer(pretrained, result("base"), "base")
+    check_transfer(scratch, result("random"), "base")
+    with pytest.raises(MismatchError, match="not in the model at its first step"):
+        check_transfer(pretrained, result("random"), "base")
+    with pytest.raises(MismatchError, match="in the model from scratch too"):
+        check_transfer(scratch, result("base"), "base")
+
+
+def test_paired_arms_start_with_the_same_head() -> None:
+    names = ("pretrained", "scratch")
+    arms = [PretrainedArm("pretrained", RUN), ScratchArm("scratch", RUN)]
+    cells = [Cell(arm, 20, 1, is_full=True) for arm in arms]
+    check_pairing({cell: result("x", "same") for cell in cells}, names)
+    with pytest.raises(MismatchError, match="same head"):
+        check_pairing({cell: result("x", cell.name) for cell in cells}, names)
 
 
 def reviews(count: int, seed: int) -> list[Example]:
