@@ -44,10 +44,11 @@ class AuxiliaryData:
 def add_shared_words(
     tfidf: Tfidf | None, rows: Any, texts: Sequence[str], auxiliary: AuxiliaryData
 ) -> tuple[Tfidf, Any, Any]:
-    """Add a block of words shared with the auxiliary texts; return the rows of both kinds of texts.
+    """Add a last block of words shared with the auxiliary texts.
 
     What holds for all texts is learned on the shared words, from all texts; your own features say
-    where your texts differ. Auxiliary rows are zero outside the shared words.
+    where your texts differ. Return the vectorizers, the rows of your own texts, and the auxiliary
+    texts' rows of the shared words only.
     """
     from scipy import sparse
 
@@ -55,12 +56,4 @@ def add_shared_words(
     own, others = words[: len(texts)], words[len(texts) :]
     if tfidf is None:
         return shared, own, others
-    nothing = sparse.csr_array((len(auxiliary.texts), tfidf.columns), dtype=np.float32)
-    return tfidf | shared, side_by_side(rows, own), side_by_side(nothing, others)
-
-
-def side_by_side(left: Any, right: Any) -> Any:
-    """Join sparse rows of the same texts."""
-    from scipy import sparse
-
-    return sparse.hstack((left, right), format="csr")
+    return tfidf | shared, sparse.hstack((rows, own), format="csr"), others

@@ -18,7 +18,6 @@ from greffe.baselines.auxiliary_data import (
     AUXILIARY_TOLERANCE,
     AuxiliaryData,
     add_shared_words,
-    side_by_side,
 )
 from greffe.baselines.cross_validation import BASE_WEIGHTS, NEVER, Choice, assign_folds, choose
 from greffe.baselines.features import BaseReader, FeatureCache, Reader, run_features
@@ -99,9 +98,9 @@ class LinearClassifier:
     ) -> Self:
         """Choose C, and the base's weight if there are other features, then fit on all texts."""
         tfidf, terms = Tfidf.fit(texts) if use_tfidf else (None, None)
-        auxiliary_rows = None
+        shared = None
         if auxiliary is not None:
-            tfidf, terms, auxiliary_rows = add_shared_words(tfidf, terms, texts, auxiliary)
+            tfidf, terms, shared = add_shared_words(tfidf, terms, texts, auxiliary)
         base_mean, base_scale, base_rows = _standardize([base.features(texts)] if base else [])
         run_mean, run_scale, scores = _standardize(run_features(feature_runs, texts))
         rows = FeatureRows(terms, base_rows, scores)
@@ -110,7 +109,7 @@ class LinearClassifier:
         if auxiliary is None:
             choice, solution = fit.alone()
         else:
-            choice, solution = fit.with_auxiliary(auxiliary, auxiliary_rows)
+            choice, solution = fit.with_auxiliary(auxiliary, shared)
         return cls(
             LinearSettings(
                 classes=classes,
@@ -227,10 +226,10 @@ class _Fit:
         weights = compact.expand(rows, solution.weights, choice.base_weight)
         return choice, Solution(weights, solution.bias)
 
-    def with_auxiliary(self, auxiliary: AuxiliaryData, others: Any) -> tuple[Choice, Solution]:
+    def with_auxiliary(self, auxiliary: AuxiliaryData, shared: Any) -> tuple[Choice, Solution]:
         """Choose C on your own texts with all auxiliary texts in every training part, then fit.
 
-        `others` [M, TF-IDF columns] are the auxiliary rows; they are zero in the columns behind.
+        `shared` [M, shared words] are the auxiliary rows: the last TF-IDF columns, others are zero.
         """
         from scipy import sparse
 
@@ -241,13 +240,14 @@ class _Fit:
             chosen = choose(compact.rows, self.base_weights, targets, self.classes, folds)
             weight = chosen.base_weight
         own = self.rows.stacked(weight)
-        count = len(auxiliary.texts)
-        behind = sparse.csr_array((count, own.shape[1] - others.shape[1]), dtype=np.float32)
-        rows = sparse.vstack((own, side_by_side(others, behind)), format="csr")
+        shape = len(auxiliary.texts), own.shape[1]
+        columns = shared.indices + (self.rows.terms.shape[1] - shared.shape[1])
+        others = sparse.csr_array((shared.data, columns, shared.indptr), shape=shape)
+        rows = sparse.vstack((own, others), format="csr")
         targets = np.append(self.targets, auxiliary.targets)
         sample_weight = np.append(np.ones(len(self.texts)), auxiliary.weights)
         fold_of = dict(zip((self.texts[index] for index in inside), folds, strict=True))
-        numbers = [fold_of.get(text, NEVER) for text in self.texts] + [NEVER] * count
+        numbers = [fold_of.get(text, NEVER) for text in self.texts] + [NEVER] * len(auxiliary.texts)
         choice = choose(
             lambda _: rows,
             (weight,),
