@@ -48,21 +48,27 @@ def expand_groups(function: Callable[..., None]) -> Callable[..., None]:
     groups = group_parameters(function)
     signature = inspect.signature(function, eval_str=True)
     parameters: list[inspect.Parameter] = []
+    parsers: dict[str, Callable[[Any], Any]] = {}
     for name, parameter in signature.parameters.items():
         if name in groups:
             group = groups[name].group
             hints = get_type_hints(group, localns=_PATHS, include_extras=True)
             docs = field_docs(group)
-            parameters += [
-                _parameter(field, hints[field.name], docs[field.name])
-                for field in groups[name].fields
-            ]
+            for field in groups[name].fields:
+                hint, flag = _split(hints[field.name])
+                parameters.append(_parameter(field, hint, flag, docs[field.name]))
+                if flag.parse is not None:
+                    parsers[field.name] = flag.parse
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
     @wraps(function)
     def command(**given: Any) -> None:
-        chosen = {name: value for name, value in given.items() if value is not None}
+        chosen = {
+            name: parsers[name](value) if name in parsers else value
+            for name, value in given.items()
+            if value is not None
+        }
         made = {name: group.build(chosen) for name, group in groups.items()}
         rest = {name: value for name, value in given.items() if name in signature.parameters}
         function(**rest, **made)
@@ -72,16 +78,22 @@ def expand_groups(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _parameter(field: Field[Any], hint: Any, help_text: str) -> inspect.Parameter:
-    flag = Flag()
-    if get_origin(hint) is Annotated:
-        hint, flag = get_args(hint)
+def _split(hint: Any) -> tuple[Any, Flag]:
+    """Return a field's type and its flag."""
+    if get_origin(hint) is not Annotated:
+        return hint, Flag()
+    kind, flag = get_args(hint)
+    return kind, flag
+
+
+def _parameter(field: Field[Any], hint: Any, flag: Flag, help_text: str) -> inspect.Parameter:
+    """Return the typer option of a field."""
     name = flag.name or f"--{field.name.replace('_', '-')}"
-    kind = cli_type(hint)
+    kind = flag.words or cli_type(hint)
     if kind is bool and field.default is True:
         name = f"{name}/--no-{name.removeprefix('--')}"
     option = typer.Option(name, help=help_text, min=flag.minimum)
-    default: Any = None if get_origin(kind) is list else field.default
+    default: Any = None if flag.parse or get_origin(kind) is list else field.default
     if field.default is MISSING:
         default = inspect.Parameter.empty
     elif default is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,17 +25,9 @@ def compare(
     ],
     tables: Tables,
     output: Annotated[Output, Without("resume")],
-    comparison: Annotated[Comparison, Without("arms", "labels")],
+    comparison: Comparison,
     training: Annotated[Training, Without("objective", "seed", "soup", "show_tensors")],
     reading: Reading,
-    arm: Annotated[
-        list[str] | None,
-        typer.Option("--arm", help="One more base to compare: name=RUN. Repeatable."),
-    ] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(help="Also train on fewer labels: 50,100,200,all."),
-    ] = None,
     corpus: flags.Corpus = None,
     language: flags.ReportLanguage = "en",
     as_json: flags.Json = False,
@@ -52,7 +43,7 @@ def compare(
         base,
         tables=tables,
         output=output,
-        comparison=replace(comparison, arms=_read_arms(arm or []), labels=_read_labels(labels)),
+        comparison=comparison,
         training=training,
         corpus=corpus or [],
         reading=reading,
@@ -101,36 +92,6 @@ def doctor(
         _print_findings(findings, checked)
     if strict and any(finding.severity == "serious" for finding in findings):
         raise typer.Exit(1)
-
-
-def _read_arms(given: list[str]) -> dict[str, Path]:
-    from greffe.errors import RecipeError
-
-    arms: dict[str, Path] = {}
-    for item in given:
-        name, equals, path = item.partition("=")
-        if not equals or not name or not path or name in arms:
-            raise RecipeError(
-                f"--arm {item!r} cannot be read.",
-                expected="a name that is not used yet and a run: --arm causal=runs/causal",
-            )
-        arms[name] = Path(path)
-    return arms
-
-
-def _read_labels(text: str | None) -> list[int]:
-    """Return `50,100,all` as numbers; all labels are always used too."""
-    from greffe.errors import RecipeError
-
-    words = [] if text is None else [word.strip() for word in text.split(",")]
-    wrong = [word for word in words if word != "all" and not word.isdecimal()]
-    if wrong:
-        raise RecipeError(
-            f"--labels {text!r} cannot be read.",
-            expected="numbers with commas between them, such as 50,100,200,all",
-            found=", ".join(map(repr, wrong)),
-        )
-    return [int(word) for word in words if word != "all"]
 
 
 def _print_study(study: Study, language: flags.Language, as_json: bool) -> None:

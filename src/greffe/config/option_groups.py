@@ -25,6 +25,9 @@ class Flag:
 
     name: str | None = None
     minimum: int | None = None
+    words: Any = None
+    """The type on the command line, for values that `parse` reads."""
+    parse: Callable[[Any], Any] | None = None
 
 
 class Without:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from greffe.config.option_groups import Flag, OptionGroup
+from greffe.errors import RecipeError
 
 if TYPE_CHECKING:
     from greffe.config.recipe import Recipe
@@ -101,11 +102,41 @@ class Training(OptionGroup):
     """List what happens to each of the parent's tensors."""
 
 
+def parse_arms(words: Sequence[str]) -> dict[str, Path]:
+    """Read `name=RUN` pairs."""
+    arms: dict[str, Path] = {}
+    for word in words:
+        name, equals, path = word.partition("=")
+        if not equals or not name or not path or name in arms:
+            raise RecipeError(
+                f"--arm {word!r} cannot be read.",
+                expected="a name that is not used yet and a run: --arm causal=runs/causal",
+            )
+        arms[name] = Path(path)
+    return arms
+
+
+def parse_label_counts(text: str) -> list[int]:
+    """Read `50,100,all` as numbers; all labels are always used too."""
+    words = [word.strip() for word in text.split(",")]
+    wrong = [word for word in words if word != "all" and not word.isdecimal()]
+    if wrong:
+        raise RecipeError(
+            f"--labels {text!r} cannot be read.",
+            expected="numbers separated by commas, such as 50,100,200,all",
+            found=", ".join(map(repr, wrong)),
+        )
+    return [int(word) for word in words if word != "all"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Comparison(OptionGroup):
     """What a study compares."""
 
-    arms: Mapping[str, str | Path | RunDirectory] | None = None
+    arms: Annotated[
+        Mapping[str, str | Path | RunDirectory] | None,
+        Flag("--arm", words=list[str], parse=parse_arms),
+    ] = None
     """One more base to compare, as name=RUN. Repeatable."""
     feature_runs: Annotated[Sequence[str | Path | RunDirectory], Flag("--features-from")] = ()
     """A run that labels texts; its class scores become features of one more arm. Repeatable."""
@@ -113,7 +144,7 @@ class Comparison(OptionGroup):
     """Add an arm with the base frozen: a linear probe."""
     seeds: Annotated[int | Sequence[int], Flag(minimum=1)] = STUDY_SEEDS
     """Number of trainings per arm."""
-    labels: Sequence[int] = ()
+    labels: Annotated[Sequence[int], Flag(words=str, parse=parse_label_counts)] = ()
     """Also train on fewer labels, as in 50,100,200,all."""
     keep_runs: bool = False
     """Keep the weights of every training."""

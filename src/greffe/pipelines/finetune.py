@@ -45,6 +45,7 @@ from greffe.pipelines.labelled import (
 from greffe.pipelines.model_card import write_model_card
 from greffe.pipelines.provenance import earlier_data
 from greffe.pipelines.run_folder import (
+    begin_run,
     check_same_data,
     check_same_recipe,
     check_same_stages,
@@ -75,10 +76,7 @@ def finetune(
     `drawn_from` are hashes of the tables that the data is a part of; `afterwards` is the recipe
     for fine-tunings that start from this run, if it differs.
     """
-    recipe = finetune_recipe(start, training)
-    if afterwards is not None:
-        then = {"finetune": afterwards.finetune, "classification": afterwards.classification}
-        recipe = recipe.model_copy(update=then)
+    recipe = finetune_recipe(start, training, afterwards)
     world = World.join()
     threads = set_up_compute(recipe.train.threads)
     parts = load_parts(tables, reading, recipe.seed)
@@ -111,9 +109,8 @@ def finetune(
                 data=data,
                 sizes=parts.sizes,
             )
-            run.write_recipe(recipe)
-            tokenizer.save(run.tokenizer_path)
-            run.write_manifest(design.manifest(tokenizer.size, directions, lineage))
+            manifest = design.manifest(tokenizer.size, directions, lineage)
+            begin_run(run, recipe, tokenizer, manifest)
         world.barrier()
         state = _train(run, lesson, recipe, world)
         if world.is_main:

@@ -41,8 +41,11 @@ class Start(OptionGroup):
         return self.parent or self.like
 
 
-def finetune_recipe(start: Start, training: Training) -> Recipe:
-    """Return the base's recipe with [finetune] as [train] and [classification] as [objective]."""
+def finetune_recipe(start: Start, training: Training, afterwards: Recipe | None = None) -> Recipe:
+    """Return the base's recipe with [finetune] as [train] and [classification] as [objective].
+
+    `afterwards` is the recipe for fine-tunings that start from the result, if it differs.
+    """
     given = _given_recipe(training)
     base = start.model_of.recipe() if start.model_of is not None else given
     if base is None:
@@ -67,7 +70,10 @@ def finetune_recipe(start: Start, training: Training) -> Recipe:
         )
     if start.parent is not None:
         check_same_architecture(start.parent.recipe().model, recipe.model, start.parent.name)
-    return recipe
+    if afterwards is None:
+        return recipe
+    then = {"finetune": afterwards.finetune, "classification": afterwards.classification}
+    return recipe.model_copy(update=then)
 
 
 def _given_recipe(training: Training) -> Recipe | None:

@@ -27,6 +27,7 @@ from greffe.pipelines.fit import Evaluated, Task, finish, fit
 from greffe.pipelines.model_card import write_model_card
 from greffe.pipelines.prepare import find_tokenizer, prepare
 from greffe.pipelines.run_folder import (
+    begin_run,
     check_same_data,
     check_same_recipe,
     is_finished,
@@ -35,7 +36,7 @@ from greffe.pipelines.run_folder import (
 from greffe.pipelines.vocabulary_transfer import transfer_vocabulary
 from greffe.pipelines.warm_start import warm_start
 from greffe.progress import notice
-from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
+from greffe.run import RUN_FILE, Lineage, Manifest, RunDirectory, new_lineage
 from greffe.training.checkpoint import (
     TrainingState,
     check_tokenizer,
@@ -84,34 +85,22 @@ def pretrain(
             check_same_recipe(run, recipe)
             check_same_data(run, data)
             _check_same_transfer(run, request)
-        objective = build_language_objective(
-            recipe.objective, text.tokenizer, tied=recipe.model.tied
-        )
-        heads = objective.heads()
-        model = build_model(recipe.model, text.tokenizer.size, heads, recipe.seed)
+        tied = recipe.model.tied
+        objective = build_language_objective(recipe.objective, text.tokenizer, tied=tied)
+        model = build_model(recipe.model, text.tokenizer.size, objective.heads(), recipe.seed)
         parent_weights = _initialize(model, request, text, recipe, run, world)
         if world.is_main and not (run.path / RUN_FILE).exists():
-            run.write_recipe(recipe)
-            text.tokenizer.save(run.tokenizer_path)
-            run.write_manifest(
-                Manifest(
-                    kind="language-model",
-                    status="training",
-                    vocab=text.tokenizer.size,
-                    heads=heads,
-                    directions=list(recipe.objective.directions),
-                    lineage=new_lineage(
-                        threads=threads,
-                        parent=parent.name if parent else None,
-                        parent_weights=parent_weights,
-                        vocabulary_transfer=request.transfers_vocabulary,
-                        initial_base=base_hash(model),
-                        tokenizer=text.tokenizer.fingerprint,
-                        data=data,
-                        sizes={"corpus": _size(text)},
-                    ),
-                )
+            lineage = new_lineage(
+                threads=threads,
+                parent=parent.name if parent else None,
+                parent_weights=parent_weights,
+                vocabulary_transfer=request.transfers_vocabulary,
+                initial_base=base_hash(model),
+                tokenizer=text.tokenizer.fingerprint,
+                data=data,
+                sizes={"corpus": _size(text)},
             )
+            begin_run(run, recipe, text.tokenizer, _manifest(recipe, objective, text, lineage))
         world.barrier()
         state = _train(run, model, objective, text, recipe, world)
         if world.is_main:
@@ -300,6 +289,19 @@ def _initialize(
         taken, digest = transfer_vocabulary(model, parent, text, recipe, world, is_new=is_new)
     notice(taken.describe(parent.name, request.training.show_tensors))
     return digest
+
+
+def _manifest(
+    recipe: Recipe, objective: LanguageObjective, text: Corpus, lineage: Lineage
+) -> Manifest:
+    return Manifest(
+        kind="language-model",
+        status="training",
+        vocab=text.tokenizer.size,
+        heads=objective.heads(),
+        directions=list(recipe.objective.directions),
+        lineage=lineage,
+    )
 
 
 def _size(text: Corpus) -> str:

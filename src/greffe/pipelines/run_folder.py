@@ -8,10 +8,11 @@ from typing import Any
 
 from greffe.config.options import Output
 from greffe.config.recipe import Recipe
+from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError, RecipeError
 from greffe.output_folder import OutputFolder
 from greffe.progress import notice
-from greffe.run import INTERMEDIATE, RECIPE_FILE, RUN_FILE, RunDirectory
+from greffe.run import INTERMEDIATE, RECIPE_FILE, RUN_FILE, Manifest, RunDirectory
 from greffe.training.distributed import World
 
 
@@ -27,6 +28,13 @@ def run_folder(output: Output, world: World, sources: Sequence[str | Path] = ())
     )
     world.barrier()
     return folder
+
+
+def begin_run(run: RunDirectory, recipe: Recipe, tokenizer: Tokenizer, manifest: Manifest) -> None:
+    """Write the recipe, the tokenizer and, last, the manifest, which makes the folder a run."""
+    run.write_recipe(recipe)
+    tokenizer.save(run.tokenizer_path)
+    run.write_manifest(manifest)
 
 
 def is_finished(run: RunDirectory, recipe: Recipe) -> bool:

@@ -15,6 +15,7 @@ from greffe.cli import flags
 from greffe.cli.train_commands import finetune, pretrain
 from greffe.config.option_groups import OptionGroup, Without, field_docs
 from greffe.config.options import Comparison, Output, Reading, Tables, TokenizerOptions, Training
+from greffe.errors import RecipeError
 
 
 def invoke(function: Callable[..., None], *words: str) -> Result:
@@ -37,7 +38,7 @@ def command(seen: dict[str, Any]) -> Callable[..., None]:
         training: Annotated[Training, Without("soup")],
         tables: Tables,
         reading: Reading,
-        comparison: Annotated[Comparison, Without("arms", "labels")],
+        comparison: Comparison,
         share: float = 0.1,
     ) -> None:
         """Train something."""
@@ -55,6 +56,7 @@ def test_flags_fill_the_groups(command: Callable[..., None], seen: dict[str, Any
         *("a text", "--out", "runs/a", "--resume", "--data", "t.tsv", "--aux-data", "u.tsv"),
         *("--aux-data", "v.tsv", "--set", "train.lr=1", "--set", "seed=2", "--seed", "3"),
         *("--recipe", "tiny", "--documents", "file", "--seeds", "2", "--features-from", "runs/b"),
+        *("--arm", "one=runs/c", "--arm", "two=runs/d", "--labels", "50,100,all"),
     )
     assert done.exit_code == 0, done.output
     assert seen["text"] == "a text" and seen["share"] == 0.1
@@ -64,7 +66,12 @@ def test_flags_fill_the_groups(command: Callable[..., None], seen: dict[str, Any
         recipe=Path("tiny"), seed=3, changes=["train.lr=1", "seed=2"]
     )
     assert seen["reading"] == Reading(documents="file")
-    assert seen["comparison"] == Comparison(seeds=2, feature_runs=[Path("runs/b")])
+    assert seen["comparison"] == Comparison(
+        seeds=2,
+        feature_runs=[Path("runs/b")],
+        arms={"one": Path("runs/c"), "two": Path("runs/d")},
+        labels=[50, 100],
+    )
 
 
 def test_what_is_left_out_has_the_groups_defaults(
@@ -110,3 +117,11 @@ def test_help_texts_are_the_docstrings_of_the_fields(
             elif field.name != "tokenizer_kind":
                 assert text in shown
     assert "--set" in shown and "--changes" not in shown
+
+
+@pytest.mark.parametrize("words", [("--arm", "nothing"), ("--labels", "50,some")])
+def test_values_that_cannot_be_parsed_are_explained(
+    command: Callable[..., None], words: tuple[str, ...]
+) -> None:
+    done = invoke(command, "x", "--out", "o", "--data", "d", *words)
+    assert isinstance(done.exception, RecipeError) and words[0] in str(done.exception)
