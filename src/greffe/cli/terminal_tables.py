@@ -106,7 +106,7 @@ def prediction_table(predictions: Sequence[Prediction], texts: Sequence[str]) ->
     table.title = None
     table.columns[1].justify = "left"
     for prediction, text in zip(predictions, texts, strict=True):
-        probabilities = (f"{share:.1%}" for share in prediction.probabilities.values())
+        probabilities = (f"{value:.1%}" for value in prediction.probabilities.values())
         table.add_row(prediction.label, _short(text), *probabilities)
     return table
 

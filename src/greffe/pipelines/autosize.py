@@ -129,7 +129,7 @@ def _tokens_per_second(
 
 
 def _relative_speed(width: int) -> float:
-    def share(columns: int) -> float:
+    def fraction(columns: int) -> float:
         return columns / (columns + OVERHEAD_WIDTH)
 
-    return share(width) / share(SPEED_TEST_WIDTH)
+    return fraction(width) / fraction(SPEED_TEST_WIDTH)

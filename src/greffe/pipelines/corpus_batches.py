@@ -22,7 +22,7 @@ from greffe.training.distributed import World
 from greffe.training.schedule import Budget, Cadence, Clock
 
 VALIDATION_BATCH = 32
-EVALUATION_SHARE = 0.02
+EVALUATION_FRACTION = 0.02
 FEWEST_ROWS = 16
 
 
@@ -72,7 +72,7 @@ class RowSource:
 def rows_per_evaluation(spec: TrainSpec, steps_per_epoch: float, state: TrainingState) -> int:
     """Return the number of validation rows: that of the evaluation before, or what time allows.
 
-    All evaluations of a training take about EVALUATION_SHARE of its time together; a row costs a
+    All evaluations of a training take about EVALUATION_FRACTION of its time together; a row costs a
     third of a training row. The length of the training is estimated from its pace so far.
     """
     if (before := state.last_evaluation.get("rows")) is not None:
@@ -83,7 +83,7 @@ def rows_per_evaluation(spec: TrainSpec, steps_per_epoch: float, state: Training
     evaluations = Cadence.parse(spec.evaluate_every, budget).crossings(clock) / budget.progress(
         clock
     )
-    affordable = 3 * EVALUATION_SHARE * steps * spec.batch / max(evaluations, 1.0)
+    affordable = 3 * EVALUATION_FRACTION * steps * spec.batch / max(evaluations, 1.0)
     return int(min(spec.evaluate_rows, max(FEWEST_ROWS, affordable)))
 
 

@@ -97,7 +97,7 @@ def finetune(
         design = _Design.of(recipe, parts.labels, directions)
         model = build_model(recipe.model, tokenizer.size, design.heads, recipe.seed)
         parent_weights = _load_weights(model, design, start, show_tensors=training.show_tensors)
-        lesson = _Lesson.of(model, tokenizer, design, recipe, parts)
+        setup = _Setup.of(model, tokenizer, design, recipe, parts)
         if world.is_main and not (run.path / RUN_FILE).exists():
             lineage = new_lineage(
                 threads=threads,
@@ -112,7 +112,7 @@ def finetune(
             manifest = design.manifest(tokenizer.size, directions, lineage)
             begin_run(run, recipe, tokenizer, manifest)
         world.barrier()
-        state = _train(run, lesson, recipe, world)
+        state = _train(run, setup, recipe, world)
         if world.is_main:
             finish(run, model, state, recipe.train)
             drop_soup(run)
@@ -181,7 +181,7 @@ def _load_weights(model: Model, design: _Design, start: Start, *, show_tensors: 
 
 
 @dataclass(frozen=True)
-class _Lesson:
+class _Setup:
     """A model with the rows it is trained on and the texts it is validated on."""
 
     model: Model
@@ -199,7 +199,7 @@ class _Lesson:
         design: _Design,
         recipe: Recipe,
         parts: LabelledParts,
-    ) -> _Lesson:
+    ) -> _Setup:
         spec, labels = classification_of(recipe), design.labels
         rows = encode_rows(parts, tokenizer, recipe.model.context, spec.long)
         counts = np.bincount(rows.targets, minlength=len(labels)).tolist()
@@ -217,26 +217,26 @@ class _Lesson:
         )
 
 
-def _train(run: RunDirectory, lesson: _Lesson, recipe: Recipe, world: World) -> TrainingState:
+def _train(run: RunDirectory, setup: _Setup, recipe: Recipe, world: World) -> TrainingState:
     """Train the members of the soup, which is one training by default."""
     spec = recipe.train
-    notice(f"fine-tune: {lesson.description}")
+    notice(f"fine-tune: {setup.description}")
 
     def train_member(member: int, into: RunDirectory) -> TrainingState:
         seed = member_seed(recipe.seed, member)
-        batches = _MemberBatches.of(lesson, spec, seed, world)
+        batches = _MemberBatches.of(setup, spec, seed, world)
         task = Task(
-            objective=lesson.objective,
+            objective=setup.objective,
             batches=batches,
-            evaluate=lesson.held_out.evaluate,
+            evaluate=setup.held_out.evaluate,
             steps_per_epoch=batches.sampler.steps_per_epoch,
             seed=seed,
             name=member_name(member, spec.soup),
         )
-        return fit(into, lesson.model, task, spec, world)
+        return fit(into, setup.model, task, spec, world)
 
     return fit_soup(
-        run, lesson.model, train_member, lesson.held_out.evaluate, soup=spec.soup, world=world
+        run, setup.model, train_member, setup.held_out.evaluate, soup=spec.soup, world=world
     )
 
 
@@ -244,25 +244,23 @@ def _train(run: RunDirectory, lesson: _Lesson, recipe: Recipe, world: World) -> 
 class _MemberBatches:
     """The batches of one training: its order of texts and the tokens hidden follow its seed."""
 
-    lesson: _Lesson
+    setup: _Setup
     sampler: ExampleSampler
     seed: int
     accumulation: int
     world: World
 
     @classmethod
-    def of(cls, lesson: _Lesson, spec: TrainSpec, seed: int, world: World) -> _MemberBatches:
-        lengths = tuple(len(row) for row in lesson.rows.ids)
-        return cls(
-            lesson, ExampleSampler(seed, lengths, spec.batch), seed, spec.accumulation, world
-        )
+    def of(cls, setup: _Setup, spec: TrainSpec, seed: int, world: World) -> _MemberBatches:
+        lengths = tuple(len(row) for row in setup.rows.ids)
+        return cls(setup, ExampleSampler(seed, lengths, spec.batch), seed, spec.accumulation, world)
 
     def __call__(self, step: int) -> list[Batch]:
         indices = self.world.shard(self.sampler.step(step))
         return [
-            self.lesson.objective.prepare(
+            self.setup.objective.prepare(
                 [self._row(step, int(index)) for index in part],
-                self.lesson.rows.targets[part].tolist(),
+                self.setup.rows.targets[part].tolist(),
             )
             for part in np.array_split(indices, self.accumulation)
             if len(part)
@@ -270,10 +268,10 @@ class _MemberBatches:
 
     def _row(self, step: int, index: int) -> npt.NDArray[np.int64]:
         """A row as it is seen at this step: other tokens are hidden in each epoch."""
-        row = self.lesson.rows.ids[index]
-        if self.lesson.masker is None:
+        row = self.setup.rows.ids[index]
+        if self.setup.masker is None:
             return row
-        return self.lesson.masker.hide(row, rng(self.seed, "token dropout", step, index))[0]
+        return self.setup.masker.hide(row, rng(self.seed, "token dropout", step, index))[0]
 
 
 class HeldOut:

@@ -39,7 +39,7 @@ INTERMEDIATE_RECIPE, TARGET = "intermediate", "target"
 MOST_TO_ONE = 2.5
 """Most texts of a class in a table, as a multiple of the mean of its other classes: more of them
 add little and take most of the time."""
-HELD_OUT_SHARE, MOST_HELD_OUT = 0.02, 1000
+HELD_OUT_FRACTION, MOST_HELD_OUT = 0.02, 1000
 """How much auxiliary data is held out: logged, and never used to choose weights."""
 SHARED = {
     "objective": ("pooler", "direction", "dropout", "lowercase"),
@@ -99,17 +99,19 @@ def finetune_intermediate(
     target = finetune_recipe(start, replace(training, recipe=training.recipe or TARGET))
     parts = load_parts(tables, reading, target.seed)
     auxiliary = open_auxiliary(tables.aux_data, parts.labels, reading, [*parts.train, *parts.valid])
-    lessons = _lessons(auxiliary, target.seed)
+    auxiliary_parts = _auxiliary_parts(auxiliary, target.seed)
     sources = [*table_paths(tables), start.model_of.path]
     with run_folder(output, world, sources) as folder:
         intermediate = RunDirectory(folder.path / INTERMEDIATE)
         if folder.resuming:
             check_same_stages(RunDirectory(folder.path), aux_data=True)
-            hashes = {**lessons.hashes, **auxiliary.hashes}
+            hashes = {**auxiliary_parts.hashes, **auxiliary.hashes}
             _check_same_start(intermediate, start.parent, hashes, target.seed)
-        notice(f"first {_describe(lessons, auxiliary)} with auxiliary labels, then your labels")
+        notice(
+            f"first {_describe(auxiliary_parts, auxiliary)} with auxiliary labels, then your labels"
+        )
         finetune(
-            Tables(data=lessons.train, valid=lessons.valid),
+            Tables(data=auxiliary_parts.train, valid=auxiliary_parts.valid),
             Output(out=intermediate.path, resume=True),
             start=start,
             training=Training(
@@ -124,14 +126,14 @@ def finetune_intermediate(
     return Intermediate(intermediate, parts)
 
 
-def _describe(lessons: LabelledParts, auxiliary: AuxiliaryTables) -> str:
-    count = len(lessons.train) + len(lessons.valid)
+def _describe(auxiliary_parts: LabelledParts, auxiliary: AuxiliaryTables) -> str:
+    count = len(auxiliary_parts.train) + len(auxiliary_parts.valid)
     if count < auxiliary.texts:
         return f"{count:,} of {auxiliary.texts:,} texts (to balance the classes)"
     return f"{count:,} texts"
 
 
-def _lessons(auxiliary: AuxiliaryTables, seed: int) -> LabelledParts:
+def _auxiliary_parts(auxiliary: AuxiliaryTables, seed: int) -> LabelledParts:
     """Return the auxiliary texts that are trained on, and those that are held out."""
     found = {example.label for table in auxiliary.tables for example in table}
     missing = sorted(set(auxiliary.labels) - found)
@@ -143,7 +145,7 @@ def _lessons(auxiliary: AuxiliaryTables, seed: int) -> LabelledParts:
             hint="leave --aux-data out, or add tables that have these labels",
         )
     mixed = mix(auxiliary.tables, seed)
-    train, valid = split_examples(mixed, min(HELD_OUT_SHARE, MOST_HELD_OUT / len(mixed)), seed)
+    train, valid = split_examples(mixed, min(HELD_OUT_FRACTION, MOST_HELD_OUT / len(mixed)), seed)
     if not valid:
         raise DataError(
             "There is too little auxiliary data.",

@@ -21,7 +21,7 @@ from greffe.progress import notice
 
 Examples = str | Path | Sequence[Example] | Sequence[tuple[str, str | int]]
 """A table's path, or from Python examples or pairs of (text, label)."""
-VALIDATION_SHARE = 0.2
+VALIDATION_FRACTION = 0.2
 FEW_CLASSES = 10
 
 
@@ -56,7 +56,7 @@ def load_parts(tables: Tables, reading: Reading, seed: int) -> LabelledParts:
 
 def _hold_out(examples: list[Example], seed: int) -> tuple[list[Example], list[Example]]:
     label_order(example.label for example in examples)  # one class: an error before any split
-    train_part, valid_part = split_examples(examples, VALIDATION_SHARE, seed)
+    train_part, valid_part = split_examples(examples, VALIDATION_FRACTION, seed)
     if not valid_part:
         raise DataError(
             "There are too few labelled texts to hold some out.",
@@ -125,9 +125,9 @@ def encode_rows(
     windows = [split_windows(ids, room, long) for ids in documents]
     beyond = [len(ids) - room for ids in documents if len(ids) > room]
     if beyond:
-        share = sum(beyond) / sum(len(ids) for ids in documents)
+        fraction = sum(beyond) / sum(len(ids) for ids in documents)
         what = (
-            f"only their beginning and leaves out {share:.1%} of all tokens "
+            f"only their beginning and leaves out {fraction:.1%} of all tokens "
             "(--set classification.long=windows reads everything)"
         )
         if long == "windows":

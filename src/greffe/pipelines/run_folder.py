@@ -86,8 +86,8 @@ def check_same_stages(run: RunDirectory, *, aux_data: bool) -> None:
     intermediate = RunDirectory(run.path / INTERMEDIATE)
     is_intermediate = (intermediate.path / RUN_FILE).exists()
     if (run.path / RUN_FILE).exists():
-        grown_from = run.manifest().lineage.parent_weights
-        is_intermediate = is_intermediate and grown_from == intermediate.manifest().weights
+        parent_weights = run.manifest().lineage.parent_weights
+        is_intermediate = is_intermediate and parent_weights == intermediate.manifest().weights
     elif aux_data:
         return  # the intermediate fine-tuning is still to come
     if is_intermediate == aux_data:
