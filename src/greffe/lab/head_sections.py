@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 from greffe.data.pieces import SPECIALS
-from greffe.lab.lab_document import Counting, Heads, Mistake, MistakeKind, NextWords, Totals
+from greffe.lab.lab_document import (
+    BlockMistake,
+    Counting,
+    Heads,
+    Mistake,
+    NextWords,
+    OtherMistake,
+    Totals,
+)
 from greffe.report.blocks import Block, Prose, Section, section
 from greffe.report.catalog import Catalog
 from greffe.report.evidence_tables import parameters_table
@@ -13,26 +22,7 @@ from greffe.report.number_format import NO_BREAK
 from greffe.report.report_table import Cell, Table, TableBuilder, cell
 
 START = SPECIALS[0]
-MISTAKES: dict[str, tuple[MistakeKind, ...]] = {
-    "in_blocks": (
-        "no_biases",
-        "no_attention_output",
-        "no_norms",
-        "norms_without_shift",
-        "wide_feed_forward",
-        "default_feed_forward",
-        "one_layer",
-        "projections_a_head",
-    ),
-    "around_blocks": (
-        "learned_positions",
-        "round_vocabulary",
-        "toy_vocabulary",
-        "embedding_twice",
-        "tied_head",
-        "head_without_bias",
-    ),
-}
+MISTAKES = {"in_blocks": get_args(BlockMistake), "around_blocks": get_args(OtherMistake)}
 """Which mistakes are in which table."""
 
 

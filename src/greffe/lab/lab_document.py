@@ -14,7 +14,7 @@ from greffe.inference.matrices import Matrix
 from greffe.model.parameters import ParameterRow
 from greffe.study.document import StudyDocument
 
-MistakeKind = Literal[
+BlockMistake = Literal[
     "no_biases",
     "no_attention_output",
     "no_norms",
@@ -23,6 +23,9 @@ MistakeKind = Literal[
     "default_feed_forward",
     "one_layer",
     "projections_a_head",
+]
+"""Mistakes in the blocks of the base."""
+OtherMistake = Literal[
     "learned_positions",
     "round_vocabulary",
     "toy_vocabulary",
@@ -30,6 +33,8 @@ MistakeKind = Literal[
     "tied_head",
     "head_without_bias",
 ]
+"""Mistakes about positions, vocabulary and heads."""
+MistakeKind = BlockMistake | OtherMistake
 
 
 # --- question 1: the square mask and the positions ----------------------------------------------

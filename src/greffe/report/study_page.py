@@ -16,15 +16,20 @@ from greffe.study.document import StudyDocument
 def study_page(document: StudyDocument, catalog: Catalog) -> Page:
     """Return a study's page; sections without data are left out."""
     found = verdict(document, catalog)
+    names = arm_names(catalog, document)
+    parameters = {names.get(run, run): rows for run, rows in document.parameters.items()}
+    samples = [
+        one.model_copy(update={"run": names.get(one.run, one.run)}) for one in document.samples
+    ]
     sections = (
         study_sections.arms_section(document, catalog),
         study_sections.epochs_section(document, catalog),
         study_sections.labels_section(document, catalog),
         study_sections.confusion_section(document, catalog),
         evidence_sections.disagreements_section(document, catalog),
-        parameters_section(document.parameters, catalog),
+        parameters_section(parameters, catalog),
         pictures_section([(matrix, "") for matrix in document.pictures], catalog),
-        samples_section(document.samples, catalog),
+        samples_section(samples, catalog),
         study_sections.calibration_section(document, catalog),
         study_sections.cost_section(document, catalog),
         evidence_sections.proof_section(document, catalog),

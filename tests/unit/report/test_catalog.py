@@ -18,7 +18,7 @@ from greffe.config.sections import ModelSpec
 from greffe.doctor.finding import PartName, Severity
 from greffe.inference.language_samples import LanguageSample
 from greffe.inference.matrices import model_matrices
-from greffe.lab.lab_document import MistakeKind
+from greffe.lab.head_sections import MISTAKES
 from greffe.model.diagrams import Label
 from greffe.model.parameters import account, default_heads
 from greffe.report.catalog import Catalog, load_catalog, package_sentences, set_spaces
@@ -134,7 +134,7 @@ def declared_ids() -> set[str]:
         *(f"sample.{kind}" for kind in literals(LanguageSample, "kind")),
         *(f"kind.{kind}" for kind in literals(RunDocument, "kind")),
         *(f"kind.{status}" for status in literals(RunDocument, "status")),
-        *(f"lab.mistake.{kind}" for kind in get_args(MistakeKind)),
+        *(f"lab.mistake.{kind}" for kinds in MISTAKES.values() for kind in kinds),
         *(f"chart.{one.name}" for one in fields(ChartTexts) if one.name != "language"),
     }
 
