@@ -1,4 +1,4 @@
-"""Benchmarks: greffe beside what one would use otherwise, on this machine. `python -m benchmarks`.
+"""Benchmarks of greffe against common alternatives on this machine: `python -m benchmarks`.
 
-Not part of the package and not installed with it. What is measured and how to read it: README.md.
+Not part of the installed package. README.md explains what is measured and how to read it.
 """

@@ -1,6 +1,6 @@
-"""`python -m benchmarks`: reads the options, runs the cases, prints and keeps what was found.
+"""`python -m benchmarks`: read the options, run the cases, print and save the results.
 
-Contenders work in processes of their own, which inherit the number of threads from here.
+Contenders run in separate processes, which inherit the number of threads from this one.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ THREADS_OF = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAY
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what was asked for; a goal that is not reached is reported and fails nothing."""
+    """Run the requested cases; a missed goal is reported but is not an error."""
     options = read_options(arguments)
     for variable in THREADS_OF:
         os.environ[variable] = str(options.threads)
-    # Models are built from their configuration: nothing is ever looked up.
+    # Models are built from their configuration: nothing is downloaded.
     os.environ["HF_HUB_OFFLINE"] = "1"
     chosen = [case for case in CASES if (case.name in options.only or not options.only)]
     if not options.only:
@@ -57,42 +57,42 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chart.draw(found, machine, options.rounds, out / "latest.png")
     print(f"\n{report.contenders_table(found)}\n\n{report.goals_table(found)}")
     if options.quick:
-        print("\nThese were tiny sizes: everything runs, but the figures say nothing.")
-    print(f"\nkept in {out}")
+        print("\nThe sizes were too small for meaningful figures, but everything runs.")
+    print(f"\nsaved in {out}")
 
 
 def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     from greffe.machine import cores
 
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="greffe beside what one would use otherwise"
+        prog="python -m benchmarks", description="greffe compared with common alternatives"
     )
     add = parser.add_argument
     add("--only", nargs="+", metavar="NAME", default=[], choices=[case.name for case in CASES],
-        help=f"these cases alone: {', '.join(case.name for case in CASES)}")  # fmt: skip
+        help=f"run only these cases: {', '.join(case.name for case in CASES)}")  # fmt: skip
     add("--rounds", type=int, default=5, help="rounds in which contenders take turns (5)")
-    add("--threads", type=int, default=cores(), help="compute threads (one a core)")
-    add("--quick", action="store_true", help="tiny sizes: does everything run?")
-    add("--out", type=Path, metavar="DIR", help="where latest.json and latest.png go")
+    add("--threads", type=int, default=cores(), help="compute threads (one per core)")
+    add("--quick", action="store_true", help="tiny sizes, to check that everything runs")
+    add("--out", type=Path, metavar="DIR", help="folder for latest.json and latest.png")
     add("--corpus-small", default="", metavar="PATH", help="for corpus-memory")
     add("--corpus-large", default="", metavar="PATH", help="for corpus-memory")
     add("--corpus-steps", type=int, default=50, metavar="N", help="for corpus-memory (50)")
     options = parser.parse_args(arguments)
     if options.rounds < 1 or options.threads < 1:
-        parser.error("--rounds and --threads are at least 1")
+        parser.error("--rounds and --threads must be at least 1")
     return options
 
 
 def default_folder(options: argparse.Namespace) -> Path:
-    """Only a complete run of the real sizes replaces the figures that are kept."""
+    """Return the output folder; only a complete run at full size replaces the published results."""
     if options.quick:
         return RESULTS / "quick"
     return RESULTS / "partial" if options.only else RESULTS
 
 
 def run_cases(chosen: Sequence[Case], settings: Settings) -> dict[Case, Results]:
-    """One case after the other; within a case contenders take turns."""
+    """Run one case after the other; within a case, contenders take turns."""
     progress = Progress(chosen, settings)
     found = {}
     for case in chosen:
@@ -102,14 +102,14 @@ def run_cases(chosen: Sequence[Case], settings: Settings) -> dict[Case, Results]
                 name: open_workers.enter_context(Worker(case.module, name, settings))
                 for name in case.contenders()
             }
-            samples = interleave(workers, case.rounds(settings), progress.said)
+            samples = interleave(workers, case.rounds(settings), progress.finished_round)
         found[case] = Results(case.unit, case.less_is_better, samples)
         progress.end()
     return found
 
 
 class Progress:
-    """Lines on standard error: what, how far, how long still."""
+    """Progress lines on standard error with the remaining time."""
 
     def __init__(self, chosen: Sequence[Case], settings: Settings) -> None:
         self.settings = settings
@@ -118,12 +118,12 @@ class Progress:
         self.began = time.monotonic()
 
     def begin(self, case: Case) -> None:
-        """A case is being set up."""
+        """Report that a case is being set up."""
         self.case = case
         self.say(f"{case.name}: {case.title}; setting up")
 
-    def said(self, number: int, name: str, sample: Sample) -> None:
-        """A contender has run its piece of a round."""
+    def finished_round(self, number: int, name: str, sample: Sample) -> None:
+        """Report that a contender has finished a round."""
         from benchmarks.report import figure
 
         rounds = self.case.rounds(self.settings)
@@ -133,14 +133,14 @@ class Progress:
         )
 
     def end(self) -> None:
-        """A case has all its rounds."""
+        """Note that all rounds of a case are done."""
         self.done += self.expected[self.case.name]
 
-    def left(self, share: float) -> str:
-        """What is left, by how long the cases were expected to take and what they took so far."""
+    def left(self, fraction: float) -> str:
+        """Estimate the remaining time from the expected and the elapsed time of the cases."""
         from greffe.progress import format_seconds
 
-        done = self.done + share * self.expected[self.case.name]
+        done = self.done + fraction * self.expected[self.case.name]
         if not done:
             return ""
         elapsed = time.monotonic() - self.began
@@ -148,7 +148,7 @@ class Progress:
         return f" · about {format_seconds(rest)} left"
 
     def say(self, text: str) -> None:
-        """One line at once."""
+        """Print one line immediately."""
         print(text, file=sys.stderr, flush=True)
 
 

@@ -1,9 +1,9 @@
-"""The arithmetic that a contender executes, counted from the shapes that it really works on.
+"""Count the arithmetic operations of a contender from the shapes it computes.
 
-The counting is greffe's own (`greffe.model.arithmetic`, tested against torch's counter): matrix
-products only. A contender that sends padding through its blocks or every position through its
-vocabulary matrix is credited with that work: a share of the peak says how well the machine is
-used, not how little there was to do. What was to be done shows in tokens a second.
+Uses `greffe.model.arithmetic` (tested against torch's counter), which counts matrix products. A
+contender that computes padding, or the vocabulary scores of every position, is credited with that
+work: the fraction of the peak says how well the machine is used, tokens per second how fast the
+task is done.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ Shapes = list[tuple[int, int]]
 
 
 def language_training(
-    spec: ModelSpec, vocab: int, rows: int, length: int, *, causal: bool, places: int
+    spec: ModelSpec, vocab: int, rows: int, length: int, *, causal: bool, predicted: int
 ) -> int:
-    """One step over rows of one length, of which so many places go through the vocabulary."""
+    """Return the operations of a training step that predicts `predicted` tokens."""
     base = base_operations(spec, [length] * rows, causal=causal)
-    head = vocabulary_operations(spec.width, vocab, places, transform=not causal)
+    head = vocabulary_operations(spec.width, vocab, predicted, transform=not causal)
     return TRAINING * (base + head)
 
 
-def reading(spec: ModelSpec, shapes: Iterable[tuple[int, int]], *, training: bool) -> int:
-    """Passes of a bidirectional base over batches, padding included; classes cost nothing."""
+def classification(spec: ModelSpec, shapes: Iterable[tuple[int, int]], *, training: bool) -> int:
+    """Return the operations of a bidirectional base over batches, including padding."""
     once = sum(base_operations(spec, [width] * rows, causal=False) for rows, width in shapes)
     return TRAINING * once if training else once
 
 
 @contextmanager
 def recorded_shapes(module: nn.Module) -> Iterator[Shapes]:
-    """Shapes [B, T] of the ids that a module is called with inside the block."""
+    """Record the shapes [B, T] of the ids that a module is called with inside the block."""
     shapes: Shapes = []
 
     def note(_: nn.Module, inputs: tuple[Any, ...]) -> None:

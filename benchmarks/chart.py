@@ -1,4 +1,4 @@
-"""The same figures as one picture: a panel a case, a bar a contender. Knows matplotlib."""
+"""Draw the results as one chart: one panel per case, one bar per contender."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ BAR = 0.32
 PANEL_TITLE = 0.75
 TOP, BOTTOM = 0.5, 0.65
 NAMES = 1.55  # left of a panel's bars
-ROOM_RIGHT = 1.9  # of the longest bar: for what is written behind it
-LONGEST = 8  # times ours: a bar beyond it is broken, or the others would be too short to compare
+ROOM_RIGHT = 1.9  # of the longest bar: room for the text behind it
+LONGEST = 8  # times ours: longer bars are broken, so that the others stay readable
 
 
 def draw(found: Found, machine: Mapping[str, str], rounds: int, path: Path) -> None:
-    """Write the picture, if there is anything to compare."""
+    """Write the chart, if there is anything to compare."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -39,26 +39,26 @@ def draw(found: Found, machine: Mapping[str, str], rounds: int, path: Path) -> N
     if not shown:
         return
     most_bars = max(len(results.samples) for results in shown.values())
-    lines = len(shown) // COLUMNS + 1  # a place is left for the goals
+    lines = len(shown) // COLUMNS + 1  # one panel is for the goals
     panel = PANEL_TITLE + BAR * most_bars
     height = TOP + panel * lines + BOTTOM
-    picture = pyplot.figure(figsize=(WIDTH, height), facecolor="white")
+    chart = pyplot.figure(figsize=(WIDTH, height), facecolor="white")
 
-    def place(number: int) -> Axes:
+    def panel_at(number: int) -> Axes:
         line, column = divmod(number, COLUMNS)
         left = (NAMES + column * WIDTH / COLUMNS) / WIDTH
         top = height - TOP - line * panel - PANEL_TITLE
         wide = WIDTH / COLUMNS - NAMES - 0.1
         bottom = top - BAR * most_bars
-        return picture.add_axes((left, bottom / height, wide / WIDTH, BAR * most_bars / height))
+        return chart.add_axes((left, bottom / height, wide / WIDTH, BAR * most_bars / height))
 
     for number, (case, results) in enumerate(shown.items()):
-        _draw_bars(place(number), case, results, most_bars)
-    _write_goals(place(len(shown)), found)
-    picture.text(
+        _draw_bars(panel_at(number), case, results, most_bars)
+    _write_goals(panel_at(len(shown)), found)
+    chart.text(
         0.2 / WIDTH,
         1 - 0.2 / height,
-        "greffe beside what one would use otherwise",
+        "greffe compared with common alternatives",
         va="top",
         fontsize=15,
         fontweight="bold",
@@ -68,12 +68,12 @@ def draw(found: Found, machine: Mapping[str, str], rounds: int, path: Path) -> N
         f"{machine['processor']}, {machine['threads']} threads, torch {machine['torch']}, "
         f"BLAS {machine['blas']}\n"
         f"Medians of {rounds} interleaved rounds. ×: how many times better greffe is. "
-        "Peak: fp32 products of large matrices, measured around each piece."
+        "Peak: fp32 products of large matrices, measured before and after each round."
     )
-    picture.text(0.2 / WIDTH, 0.15 / height, note, fontsize=8, color=FAINT, va="bottom")
+    chart.text(0.2 / WIDTH, 0.15 / height, note, fontsize=8, color=FAINT, va="bottom")
     path.parent.mkdir(parents=True, exist_ok=True)
-    picture.savefig(path, dpi=150)
-    pyplot.close(picture)
+    chart.savefig(path, dpi=150)
+    pyplot.close(chart)
 
 
 def _draw_bars(axes: Axes, case: Case, results: Results, most_bars: int) -> None:
@@ -88,19 +88,19 @@ def _draw_bars(axes: Axes, case: Case, results: Results, most_bars: int) -> None
         height=0.7,
     )
     longest = max(drawn)
-    for place, name in enumerate(names):
-        if values[place] > limit:
+    for bar, name in enumerate(names):
+        if values[bar] > limit:
             axes.plot(
-                [0.88 * longest, 0.92 * longest], [place + 0.45, place - 0.45], color="white", lw=5
+                [0.88 * longest, 0.92 * longest], [bar + 0.45, bar - 0.45], color="white", lw=5
             )
-        words = [figure(values[place])]
+        words = [figure(values[bar])]
         if name != case.ours:
             words.append(times(results.ratio(case.ours, name)))
-        if (share := results.share(name)) is not None:
-            words.append(f"{share:.0%} of peak")
+        if (fraction := results.peak_fraction(name)) is not None:
+            words.append(f"{fraction:.0%} of peak")
         axes.text(
-            drawn[place] + 0.02 * longest,
-            place,
+            drawn[bar] + 0.02 * longest,
+            bar,
             "  ·  ".join(words),
             va="center",
             fontsize=9,
@@ -110,7 +110,7 @@ def _draw_bars(axes: Axes, case: Case, results: Results, most_bars: int) -> None
     better = "less is better" if results.less_is_better else "more is better"
     _entitle(axes, case.title, f"{results.unit}, {better}")
     axes.set_yticks(range(len(names)), names, fontsize=9.5, color=INK)
-    # Bars of one thickness in all panels, whatever their number.
+    # The same bar thickness in all panels.
     axes.set_ylim(most_bars - 0.5, -0.5)
     axes.set_xlim(0, longest * ROOM_RIGHT)
     axes.set_xticks([])
@@ -119,24 +119,24 @@ def _draw_bars(axes: Axes, case: Case, results: Results, most_bars: int) -> None
 
 
 def _write_goals(axes: Axes, found: Found) -> None:
-    """Each goal with its target and what was measured."""
+    """Write each goal with its target and the measured value."""
     goals = [(case, results, goal) for case, results in found.items() for goal in case.goals]
     axes.axis("off")
     if not goals:
         return
-    _entitle(axes, "What the project wants of it", "measured, and the target")
+    _entitle(axes, "Goals of the project", "measured, and the target")
     for number, (case, results, goal) in enumerate(goals):
         height = 1 - (number + 0.5) / len(goals)
         is_reached = results.reaches(goal, case.ours)
         measured = goal_text(goal, results.measured(goal, case.ours))
-        for place, side, text, colour in (
+        for x, side, text, colour in (
             (-0.03, "right", case.name, FAINT),
             (0.0, "left", goal.what, INK),
             (0.8, "right", measured, OURS if is_reached else MISSED),
             (0.98, "right", target_text(goal, results), FAINT),
         ):
             axes.text(
-                place,
+                x,
                 height,
                 text,
                 transform=axes.transAxes,

@@ -1,6 +1,6 @@
-"""greffe's own training loop over batches in memory, as its stages drive it.
+"""greffe's training loop over batches in memory, as in its pipelines.
 
-No files, no validation, no checkpoints: the other contenders have none of them either.
+Without files, validation and checkpoints, like the other contenders.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import torch
 
-from benchmarks.made_up import Ids, packed
+from benchmarks.synthetic import Ids, packed
 from greffe.config.recipe import Recipe
 from greffe.config.sections import TrainSpec
 from greffe.data.batches import Batch
@@ -33,24 +33,24 @@ ENDLESS = "1000000steps"
 
 
 def start_greffe(threads: int) -> None:
-    """What greffe's stages settle for their process before they train."""
+    """Configure the process as greffe's pipelines do before training."""
     set_up_compute(threads)
 
 
 def language_batches(
     objective: LanguageObjective, batches: Sequence[Ids], seed: int
 ) -> list[Batch]:
-    """Rows [B, T] as the objective's batches, hidden or shifted, ahead of time."""
+    """Prepare rows [B, T] as batches of the objective in advance."""
     prepared = []
-    for place, ids in enumerate(batches):
-        numbers = np.arange(place * len(ids), (place + 1) * len(ids), dtype=np.int64)
+    for index, ids in enumerate(batches):
+        numbers = np.arange(index * len(ids), (index + 1) * len(ids), dtype=np.int64)
         streams = [rng(seed, "corrupt", int(number)) for number in numbers]
         prepared.append(objective.prepare(RowBatch(packed(ids), numbers, streams)))
     return prepared
 
 
 class LanguageLoop:
-    """Pretraining by a recipe: one step at a time, for as long as one asks."""
+    """Pretraining with a recipe, one step at a time, without end."""
 
     def __init__(
         self, recipe: Recipe, tokenizer: Tokenizer, batches: Sequence[Ids], threads: int
@@ -70,7 +70,7 @@ class LanguageLoop:
         )
 
     def step(self) -> None:
-        """One optimizer step."""
+        """Run one optimizer step."""
         assert not next(self._steps).is_skipped
 
 
@@ -83,7 +83,7 @@ def steps(
     budget: Budget,
     seed: int,
 ) -> Iterator[Step]:
-    """The loop of `greffe.training`, alone in its world."""
+    """Return the loop of `greffe.training` in a single process."""
     return train(
         model,
         objective,

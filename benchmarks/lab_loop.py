@@ -1,8 +1,7 @@
-"""The loop that the lab was taught with: torch's own layers, all logits, plain Adam.
+"""The original lab's training loop: torch's layers, all logits, plain Adam.
 
-An embedding scaled by the square root of the width, sines and cosines, `nn.TransformerEncoder`
-with a square causal mask, a linear layer to the whole vocabulary and `nn.CrossEntropyLoss`. Knows
-nothing of greffe but the shape that it has to build.
+An embedding scaled by the square root of the width, sinusoidal positions, `nn.TransformerEncoder`
+with a square causal mask, a linear layer to the whole vocabulary and `nn.CrossEntropyLoss`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from itertools import cycle
 import torch
 from torch import Tensor, nn
 
-from benchmarks.made_up import Ids
+from benchmarks.synthetic import Ids
 from greffe.config.sections import ModelSpec
 
 LEARNING_RATE = 1e-3
@@ -22,7 +21,7 @@ CLIP = 0.5
 
 
 class PositionalEncoding(nn.Module):
-    """Sines and cosines of growing wavelength, added to the embedding."""
+    """Sines and cosines of increasing wavelength, added to the embedding."""
 
     def __init__(self, width: int, longest: int) -> None:
         super().__init__()
@@ -34,12 +33,12 @@ class PositionalEncoding(nn.Module):
         self.register_buffer("table", table)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[T, B, width] → the same with positions."""
+        """Add positions to [T, B, width]."""
         return x + self.get_buffer("table")[: len(x)]
 
 
 class LabModel(nn.Module):
-    """Embedding, encoder and a linear layer to the vocabulary; tokens stand as [T, B]."""
+    """Embedding, encoder and a linear layer to the vocabulary; tokens are [T, B]."""
 
     def __init__(self, spec: ModelSpec, vocab: int) -> None:
         super().__init__()
@@ -48,20 +47,20 @@ class LabModel(nn.Module):
         self.position = PositionalEncoding(spec.width, spec.context)
         layer = nn.TransformerEncoderLayer(spec.width, spec.heads, spec.feed_forward, dropout=0.0)
         with warnings.catch_warnings():
-            # torch says that [T, B] rules out its faster inference, which nobody asked for.
+            # torch warns that [T, B] prevents its fast path for inference, which is not used.
             warnings.simplefilter("ignore", UserWarning)
             self.encoder = nn.TransformerEncoder(layer, spec.layers)
         self.decoder = nn.Linear(spec.width, vocab)
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Logits [T, B, vocab] of ids [T, B]."""
+        """Return the logits [T, B, vocab] of ids [T, B]."""
         x = self.position(self.embedding(ids) * math.sqrt(self.width))
         logits: Tensor = self.decoder(self.encoder(x, mask))
         return logits
 
 
 class LabLoop:
-    """Steps over batches of rows [B, T + 1]: T tokens are read and T are predicted."""
+    """Steps over batches of rows [B, T + 1]: T input tokens and T predicted tokens."""
 
     def __init__(self, spec: ModelSpec, vocab: int, batches: list[Ids]) -> None:
         torch.manual_seed(0)
@@ -74,7 +73,7 @@ class LabLoop:
         self.vocab = vocab
 
     def step(self) -> None:
-        """One optimizer step."""
+        """Run one optimizer step."""
         ids, targets = next(self.batches)
         self.optimizer.zero_grad()
         logits = self.model(ids, self.mask)

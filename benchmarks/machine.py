@@ -1,7 +1,4 @@
-"""What the machine is, and how many operations a second its matrix products reach right now.
-
-Knows nothing of models or cases.
-"""
+"""Describe the machine and measure the current peak of its matrix products."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
 class Peak:
-    """The roofline: fp32 products of two square matrices, into memory that is already there."""
+    """The peak: fp32 products of two square matrices into preallocated memory."""
 
     def __init__(self, size: int) -> None:
         source = torch.Generator().manual_seed(0)
@@ -28,7 +25,7 @@ class Peak:
         self.operations = 2 * size**3
 
     def sample(self) -> float:
-        """Operations a second: the median of a few products, as the clock is at this moment."""
+        """Return operations per second: the median of a few products at the current clock rate."""
         taken = []
         for _ in range(PRODUCTS):
             began = time.perf_counter()
@@ -38,7 +35,7 @@ class Peak:
 
 
 def describe(threads: int) -> dict[str, str]:
-    """Name and size of what the figures depend on, ready to print."""
+    """Return the properties of the machine that the results depend on."""
     import psutil
 
     from greffe.machine import cores
@@ -66,7 +63,7 @@ def _processor() -> str:
 
 
 def _caches() -> str:
-    """`L1d 48K, L1i 32K, …` of the first core."""
+    """Return the caches of the first core: `L1d 48K, L1i 32K, …`."""
     parts = []
     for folder in sorted(_CACHES.glob("index*")):
         level, kind, size = (
@@ -78,7 +75,7 @@ def _caches() -> str:
 
 
 def _blas(build: str) -> str:
-    """`mkl 2024.2, vectors AVX512` from torch's description of its build."""
+    """Return `mkl 2024.2, vectors AVX512` from torch's build description."""
     library = re.search(r"BLAS_INFO=(\w+)", build)
     version = re.search(r"Math Kernel Library Version (\S+?)-", build)
     vectors = re.search(r"CPU capability usage: (\S+)", build)

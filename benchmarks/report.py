@@ -1,4 +1,4 @@
-"""What was found, as tables to read and as JSON to keep. Knows no torch and no contender."""
+"""The results as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Found = Mapping[Case, Results]
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Rows as columns of one width each, the first row underlined; `right` columns end flush."""
+    """Align rows in columns with an underlined header; `right` columns are right-aligned."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -28,41 +28,41 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
 
 
 def figure(value: float) -> str:
-    """Three figures, thousands apart: `0.412`, `13.7`, `2,104`."""
+    """Format three significant digits: `0.412`, `13.7`, `2,104`."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:#.3g}"
 
 
 def times(value: float) -> str:
-    """A ratio: `2.04×`."""
+    """Format a ratio: `2.04×`."""
     return f"{value:.2f}×" if value < 100 else f"{value:.0f}×"
 
 
 def contenders_table(found: Found) -> str:
-    """One line a contender; the ratio says how many times better ours is."""
+    """Return one line per contender; the ratio says how many times better greffe is."""
     rows = [("case", "contender", "median", "", "lowest – highest", "greffe is", "of the peak")]
     for case, results in found.items():
-        for place, name in enumerate(results.samples):
+        for index, name in enumerate(results.samples):
             low, high = results.spread(name)
-            share = results.share(name)
+            fraction = results.peak_fraction(name)
             ratio = "" if name == case.ours else times(results.ratio(case.ours, name))
             rows.append(
                 (
-                    case.name if place == 0 else "",
+                    case.name if index == 0 else "",
                     name,
                     figure(results.value(name)),
                     results.unit,
                     f"{figure(low)} – {figure(high)}",
                     ratio,
-                    "" if share is None else f"{share:.0%}",
+                    "" if fraction is None else f"{fraction:.0%}",
                 )
             )
     return aligned(rows, right=(2, 5, 6))
 
 
 def goals_table(found: Found) -> str:
-    """What the project wants, what was measured, and whether the one reaches the other."""
+    """Return the goals with the measured values."""
     rows = [("case", "goal", "target", "measured", "")]
     for case, results in found.items():
         for goal in case.goals:
@@ -79,24 +79,24 @@ def goals_table(found: Found) -> str:
 
 
 def target_text(goal: Goal, results: Results) -> str:
-    """`≥ 2.00×`, `≥ 75%`, `< 0.500`."""
+    """Format a target: `≥ 2.00×`, `≥ 75%`, `< 0.500`."""
     is_limit = goal.measure == "value" and results.less_is_better
     return f"{'<' if is_limit else '≥'} {goal_text(goal, goal.target)}"
 
 
 def goal_text(goal: Goal, value: float) -> str:
-    """A figure in the form of its goal."""
+    """Format a value as its goal is measured."""
     match goal.measure:
         case "ratio":
             return times(value)
-        case "share":
+        case "peak":
             return f"{value:.0%}"
         case "value":
             return figure(value)
 
 
 def as_json(machine: Mapping[str, str], settings: Mapping[str, object], found: Found) -> str:
-    """Everything, every round included."""
+    """Return everything as JSON, including every round."""
     tree = {
         "machine": dict(machine),
         "settings": dict(settings),
@@ -113,7 +113,7 @@ def _case_tree(case: Case, results: Results) -> dict[str, object]:
         "contenders": {
             name: {
                 "median": results.value(name),
-                "share_of_peak": results.share(name),
+                "fraction_of_peak": results.peak_fraction(name),
                 "ratio_of_ours": results.ratio(case.ours, name),
                 "rounds": [asdict(sample) for sample in samples],
             }
@@ -132,7 +132,7 @@ def _case_tree(case: Case, results: Results) -> dict[str, object]:
 
 
 def write(path: Path, text: str) -> None:
-    """Whole or not at all."""
+    """Write a file atomically."""
     from greffe.storage import write_atomic
 
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What was asked for on the command line, and the stopwatch of a contender's process."""
+"""Settings from the command line, and the stopwatch of a contender's process."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ QUICK_PEAK_SIZE = 256
 
 @dataclass(frozen=True)
 class Settings:
-    """One invocation; goes to the contenders' processes as JSON."""
+    """Settings of one invocation; passed to the contenders' processes as JSON."""
 
     rounds: int
     threads: int
     quick: bool
-    """Tiny sizes: to see that everything runs, not to learn anything from it."""
+    """Tiny sizes, to check that everything runs."""
     scratch: str
-    """A folder that goes when the benchmarks end."""
+    """A temporary folder."""
     corpus_small: str = ""
     corpus_large: str = ""
-    """A corpus and a larger one, for the case that compares their memory."""
+    """A small and a large corpus, for corpus-memory."""
     corpus_steps: int = 50
 
     @cached_property
     def stopwatch(self) -> Stopwatch:
-        """Times a piece and measures the machine's peak, with so many threads, on both sides."""
+        """The stopwatch, which measures the machine's peak before and after a piece of work."""
         import torch
 
         from benchmarks.machine import Peak
@@ -39,16 +39,16 @@ class Settings:
         return Stopwatch(Peak(QUICK_PEAK_SIZE if self.quick else PEAK_SIZE).sample)
 
     def folder(self, name: str) -> Path:
-        """A new folder among the scratch files."""
+        """Create a folder for temporary files."""
         path = Path(self.scratch) / name
         path.mkdir(exist_ok=True)
         return path
 
     def to_json(self) -> str:
-        """For another process."""
+        """Return the settings as JSON for another process."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Settings:
-        """What to_json wrote."""
+        """Read the output of to_json."""
         return cls(**json.loads(text))

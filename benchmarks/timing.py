@@ -1,7 +1,7 @@
-"""Pieces of work timed in turn, and what their rounds say together. Knows no torch and no case.
+"""Time pieces of work in interleaved rounds and summarize the rounds.
 
-Contenders take turns: round by round each runs one piece, so that a drifting clock or a busy
-neighbour meets all of them alike. Ratios are taken within a round, then their median.
+Contenders take turns: in every round each runs one piece, so that changes of the clock rate and
+other processes affect all of them alike. Ratios are taken within a round, then their median.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ class Sample:
 
     value: float
     """In the unit of the case."""
-    share: float | None = None
-    """Of the peak of matrix products, measured around this very piece."""
+    peak_fraction: float | None = None
+    """Fraction of the peak of matrix products, measured before and after this piece."""
     details: Mapping[str, float] = field(default_factory=dict)
-    """What the value was made of."""
+    """The numbers from which the value was computed."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One timed stretch of work."""
+    """One timed piece of work."""
 
     seconds: float
     peak: float
-    """Operations a second: mean of what was measured just before and just after."""
+    """Operations per second: the mean of measurements before and after."""
 
     def speed(self, amount: float, operations: int | None = None) -> Sample:
-        """So much a second."""
+        """Return the amount per second."""
         return self._sample(amount / self.seconds, amount, operations)
 
     def duration(self, times: float, operations: int | None = None) -> Sample:
-        """Seconds for `times` as much work."""
+        """Return the seconds for `times` as much work."""
         return self._sample(self.seconds * times, times, operations)
 
     def _sample(self, value: float, amount: float, operations: int | None) -> Sample:
@@ -58,18 +58,18 @@ class Stopwatch:
         self.piece: Piece | None = None
 
     def start(self) -> None:
-        """Measure the peak, then the clock runs."""
+        """Measure the peak, then start the clock."""
         self.piece = None
         self._before = self._measure_peak()
         self._began = time.perf_counter()
 
     def stop(self) -> None:
-        """The clock stops, then the peak is measured again."""
+        """Stop the clock, then measure the peak again."""
         seconds = time.perf_counter() - self._began
         self.piece = Piece(seconds, (self._before + self._measure_peak()) / 2)
 
     def taken(self) -> Piece:
-        """What was timed last."""
+        """Return the last piece."""
         assert self.piece is not None, "nothing was timed"
         return self.piece
 
@@ -88,7 +88,7 @@ class Stopwatch:
 
 
 def time_steps(watch: Stopwatch, step: Callable[[], None], *, warmup: int, steps: int) -> Piece:
-    """A few steps that do not count, then so many that do."""
+    """Run `warmup` untimed steps, then time `steps` steps."""
     for _ in range(warmup):
         step()
     with watch:
@@ -103,14 +103,14 @@ Contender = Callable[[int], Sample]
 
 @dataclass(frozen=True)
 class Goal:
-    """What the project wants of greffe in this case."""
+    """A goal of the project for greffe in this case."""
 
     what: str
-    measure: Literal["ratio", "share", "value"]
+    measure: Literal["ratio", "peak", "value"]
     target: float
     """At least this; for a value of which less is better, less than this."""
     over: str = ""
-    """Whom a ratio compares with."""
+    """The contender that a ratio compares with."""
 
 
 @dataclass(frozen=True)
@@ -123,38 +123,39 @@ class Results:
     """By contender."""
 
     def value(self, name: str) -> float:
-        """Median over the rounds."""
+        """Return the median over the rounds."""
         return median(sample.value for sample in self.samples[name])
 
     def spread(self, name: str) -> tuple[float, float]:
-        """Lowest and highest round."""
+        """Return the lowest and the highest value."""
         values = [sample.value for sample in self.samples[name]]
         return min(values), max(values)
 
-    def share(self, name: str) -> float | None:
-        """Median share of the peak; None where no arithmetic was counted."""
-        shares = [sample.share for sample in self.samples[name] if sample.share is not None]
-        return median(shares) if shares else None
+    def peak_fraction(self, name: str) -> float | None:
+        """Return the median fraction of the peak; None if no operations were counted."""
+        found = [sample.peak_fraction for sample in self.samples[name]]
+        fractions = [fraction for fraction in found if fraction is not None]
+        return median(fractions) if fractions else None
 
     def ratio(self, name: str, over: str) -> float:
-        """How many times better: the median of the rounds' own ratios."""
+        """Return how many times better `name` is: the median of the ratios of each round."""
         pairs = zip(self.samples[name], self.samples[over], strict=True)
         if self.less_is_better:
             return median(other.value / own.value for own, other in pairs)
         return median(own.value / other.value for own, other in pairs)
 
     def measured(self, goal: Goal, name: str) -> float:
-        """The figure that a goal is about."""
+        """Return the measured value of a goal."""
         match goal.measure:
             case "ratio":
                 return self.ratio(name, goal.over)
-            case "share":
-                return self.share(name) or 0.0
+            case "peak":
+                return self.peak_fraction(name) or 0.0
             case "value":
                 return self.value(name)
 
     def reaches(self, goal: Goal, name: str) -> bool:
-        """Whether the figure is on the right side of the target."""
+        """Return whether the goal is reached."""
         found = self.measured(goal, name)
         if goal.measure == "value" and self.less_is_better:
             return found < goal.target
@@ -164,13 +165,13 @@ class Results:
 def interleave(
     contenders: Mapping[str, Contender],
     rounds: int,
-    said: Callable[[int, str, Sample], None] = lambda number, name, sample: None,
+    on_sample: Callable[[int, str, Sample], None] = lambda number, name, sample: None,
 ) -> dict[str, list[Sample]]:
-    """Every contender's samples, taken in turn; `said` hears of each."""
+    """Run all contenders in turn and return their samples; `on_sample` is called after each."""
     samples: dict[str, list[Sample]] = {name: [] for name in contenders}
     for number in range(rounds):
         for name, run in contenders.items():
             sample = run(number)
             samples[name].append(sample)
-            said(number, name, sample)
+            on_sample(number, name, sample)
     return samples

@@ -1,7 +1,7 @@
-"""Hugging Face's Trainer and models in greffe's shapes, timed from the first step to the last.
+"""Hugging Face's Trainer with models of greffe's shapes, timed from the first step to the last.
 
-Trainer's set-up is not counted, nor are validation, saving and logging, which are off. Everything
-else is as a user gets it: its sampler, its loop, its default optimizer and attention.
+Trainer's set-up is not timed; validation, saving and logging are off. Everything else is the
+default: its sampler, its loop, its optimizer and attention.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from benchmarks.made_up import Ids
+from benchmarks.synthetic import Ids
 from benchmarks.timing import Piece, Stopwatch
 from greffe.config.sections import ModelSpec
 
@@ -34,14 +34,14 @@ Example = dict[str, Any]
 
 
 def be_quiet() -> None:
-    """No bars, no advice: standard error has our own progress."""
+    """Disable progress bars and warnings of the libraries."""
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     logging.getLogger("accelerate").setLevel(logging.ERROR)
 
 
 def gpt2(spec: ModelSpec, vocab: int) -> GPT2LMHeadModel:
-    """A causal model of this shape, without dropout and without a cache for generation."""
+    """Return a causal model of this shape, without dropout and generation cache."""
     torch.manual_seed(0)
     return GPT2LMHeadModel(
         GPT2Config(
@@ -64,7 +64,7 @@ def gpt2(spec: ModelSpec, vocab: int) -> GPT2LMHeadModel:
 
 
 def bert_config(spec: ModelSpec, vocab: int, **more: Any) -> BertConfig:
-    """A bidirectional model's shape, without dropout."""
+    """Return the configuration of a bidirectional model of this shape, without dropout."""
     torch.manual_seed(0)
     return BertConfig(
         vocab_size=vocab,
@@ -81,13 +81,13 @@ def bert_config(spec: ModelSpec, vocab: int, **more: Any) -> BertConfig:
     )
 
 
-def linear(examples: Sequence[Example]) -> dict[str, Tensor]:
-    """Rows of one length as a batch."""
+def collate_rows(examples: Sequence[Example]) -> dict[str, Tensor]:
+    """Collate rows of one length."""
     return {name: torch.stack([one[name] for one in examples]) for name in examples[0]}
 
 
 class PadToLongest:
-    """Dynamic padding, as Trainer's users have it: each batch is as wide as its longest text."""
+    """Dynamic padding, as usual with Trainer: each batch is as wide as its longest text."""
 
     def __init__(self, pad: int) -> None:
         self.pad = pad
@@ -104,12 +104,12 @@ class PadToLongest:
 
 
 def labelled_rows(rows: Sequence[Ids], labels: Sequence[int]) -> list[Example]:
-    """Examples for Trainer."""
+    """Return examples for Trainer."""
     return [{"input_ids": row, "labels": label} for row, label in zip(rows, labels, strict=True)]
 
 
 class TrainerLoop:
-    """One Trainer that is sent over its data again and again."""
+    """A Trainer that is run repeatedly."""
 
     def __init__(
         self,
@@ -152,20 +152,20 @@ class TrainerLoop:
         self._trainer.remove_callback(PrinterCallback)
 
     def run(self, watch: Stopwatch, *, warmup: int, steps: int) -> Piece:
-        """A few steps that do not count, then so many that do."""
+        """Run `warmup` untimed steps, then time `steps` steps."""
         self._clock.prepare(watch, warmup, warmup + steps)
         self._trainer.args.max_steps = warmup + steps
         self._trainer.train()
         return watch.taken()
 
     def run_epoch(self, examples: Sequence[Example], watch: Stopwatch) -> Piece:
-        """Every example once."""
+        """Train on every example once."""
         self._trainer.train_dataset = list(examples)
         return self.run(watch, warmup=0, steps=-(-len(examples) // self.batch))
 
 
 class _StepClock(TrainerCallback):
-    """Starts the watch before one step and stops it after another."""
+    """Start the stopwatch before the first timed step and stop it after the last."""
 
     def prepare(self, watch: Stopwatch, first: int, last: int) -> None:
         self.watch, self.first, self.last = watch, first, last

@@ -1,9 +1,8 @@
-"""A contender in a process of its own: what one of them settles there, another never feels.
+"""Run a contender in a separate process, so that contenders do not influence each other.
 
-An allocator told to keep memory, a warm cache of words, buffers held between steps: all of it stays
-with the one who wants it. The process sets its contender up, says so, and then waits for the number
-of a round on its standard input; it answers with a sample as a line of JSON. While one works, the
-others sleep.
+Allocator settings, caches and buffers stay within one process. The process sets up its contender,
+reports that it is ready, and then waits for round numbers on its standard input; it answers each
+with a sample as a line of JSON. While one contender works, the others sleep.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ READY = "ready"
 
 
 class Worker:
-    """A contender elsewhere, as its case's module builds it; called as if it were here."""
+    """A contender in another process, called as if it were local."""
 
     def __init__(self, module: str, name: str, settings: Settings) -> None:
         self.name = name
@@ -34,7 +33,7 @@ class Worker:
             stdout=subprocess.PIPE,
             text=True,
         )
-        # One after the other: the next is set up when this one sleeps.
+        # One after the other: the next is set up when this one is ready.
         answer = self._answer()
         assert answer == READY, answer
 
@@ -52,7 +51,7 @@ class Worker:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._process.__exit__(kind, error, trace)  # closes the pipes, which ends it, and waits
+        self._process.__exit__(kind, error, trace)  # closes the pipes and waits
 
     def _answer(self) -> str:
         assert self._process.stdout is not None
@@ -65,14 +64,14 @@ class Worker:
 
 
 def build(module: str, name: str, settings: Settings) -> Contender:
-    """The contender of this name, set up and warm."""
+    """Build the contender of this name."""
     contender: Contender = import_module(f"benchmarks.cases.{module}").CONTENDERS[name](settings)
     return contender
 
 
 def serve(module: str, name: str, settings: Settings) -> None:
-    """Answer rounds until there are no more."""
-    # What libraries print goes to standard error: the real output is for answers alone.
+    """Answer rounds until the input ends."""
+    # Output of libraries goes to standard error: standard output is only for answers.
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)
         contender = build(module, name, settings)

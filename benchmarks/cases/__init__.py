@@ -1,7 +1,7 @@
-"""The cases, one file each: what is measured, by whom, and what the project wants of it.
+"""The benchmark cases, one file each: contenders, unit and goals.
 
 A file is imported when its case is run, and imports the libraries that greffe is compared with only
-when one of its contenders is built: each has a process of its own.
+when one of its contenders is built, in a separate process.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ class Case:
     title: str
     unit: str
     module: str
-    """Has CONTENDERS: by name, in the order of their turns, who builds one from the settings."""
+    """Has CONTENDERS: functions that build a contender, by name, in the order of their turns."""
     round_seconds: float
-    """What a round takes on two cores, about: for the time left."""
+    """Approximate time of a round on two cores, for the remaining time."""
     less_is_better: bool = False
     most_rounds: int | None = None
-    """For what hardly varies and takes long."""
+    """A limit for slow cases with little variation."""
     is_default: bool = True
     goals: tuple[Goal, ...] = ()
     ours: str = GREFFE
-    """The contender whom the goals are about and with whom the others are compared."""
+    """The contender that the goals are about and that the others are compared with."""
 
     def rounds(self, settings: Settings) -> int:
-        """How many rounds it gets."""
+        """Return the number of rounds."""
         return min(settings.rounds, self.most_rounds or settings.rounds)
 
     def contenders(self) -> list[str]:
-        """Their names, in the order of their turns."""
+        """Return the names of the contenders, in the order of their turns."""
         return list(import_module(f"benchmarks.cases.{self.module}").CONTENDERS)
 
 
@@ -47,7 +47,7 @@ LAB_LOOP = "the lab's loop"
 TRAINER = "HF Trainer"
 TRAINER_GROUPED = "HF Trainer, by length"
 PIPELINE = "HF pipeline"
-PIPELINE_BATCHED = "HF pipeline, by 32"
+PIPELINE_BATCHED = "HF pipeline, batches of 32"
 TFIDF = "TF-IDF + regression"
 GRID_SEARCH = "scikit-learn grid search"
 CROSS_ENTROPY = "F.cross_entropy"
@@ -63,12 +63,12 @@ CASES = (
         round_seconds=23,
         goals=(
             Goal("tokens/s over the lab's loop", "ratio", 2.0, LAB_LOOP),
-            Goal("share of the machine's peak", "share", 0.75),
+            Goal("fraction of the machine's peak", "peak", 0.75),
         ),
     ),
     Case(
         name="lab-memory",
-        title="Memory of that at 32 × 256",
+        title="Memory of the same with 32 × 256 tokens",
         unit="MB",
         module="lab_memory",
         round_seconds=40,
@@ -84,13 +84,13 @@ CASES = (
         round_seconds=15,
         goals=(
             Goal("tokens/s over Trainer", "ratio", 2.5, TRAINER),
-            Goal("share of the machine's peak", "share", 0.65),
+            Goal("fraction of the machine's peak", "peak", 0.65),
         ),
     ),
     Case(
         name="finetune",
         title="Fine-tuning on 1,600 reviews",
-        unit="s an epoch",
+        unit="s/epoch",
         module="finetune",
         round_seconds=44,
         less_is_better=True,
@@ -98,7 +98,7 @@ CASES = (
     ),
     Case(
         name="predict",
-        title="Labels for 2,000 reviews, from text",
+        title="Classifying 2,000 reviews from text",
         unit="texts/s",
         module="predict",
         round_seconds=25,
@@ -120,7 +120,7 @@ CASES = (
         module="help",
         round_seconds=0.5,
         less_is_better=True,
-        goals=(Goal("seconds until the help is there", "value", 0.5),),
+        goals=(Goal("seconds until the help is printed", "value", 0.5),),
     ),
     Case(
         name="kernel",
@@ -132,7 +132,7 @@ CASES = (
     ),
     Case(
         name="corpus-memory",
-        title="Memory of pretraining, large corpus beside a small one",
+        title="Memory of pretraining on a large and a small corpus",
         unit="MB",
         module="corpus_memory",
         round_seconds=60,

@@ -1,8 +1,8 @@
-"""Peak memory of `greffe pretrain` on a large corpus beside a small one, with all its processes.
+"""Peak memory of `greffe pretrain` on a large and a small corpus, including all its processes.
 
-Both are prepared corpora or texts that the user names; the settings are the same, so the ratio is
-what the size of the corpus costs. Resident memory is summed over the process and its children,
-sampled many times a second.
+Both are prepared corpora or texts given by the user; the settings are the same, so the ratio is the
+cost of the size of the corpus. Resident memory is summed over the process and its children, sampled
+many times per second.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MEGABYTE = 1e6
 
 
 def pretraining(settings: Settings, name: str) -> Contender:
-    """A short pretraining on one of the two."""
+    """Build the contender that pretrains briefly on one of the two."""
     corpus = settings.corpus_large if name == LARGE_CORPUS else settings.corpus_small
     if not corpus:
         raise SystemExit("corpus-memory needs --corpus-small PATH and --corpus-large PATH")
@@ -41,7 +41,7 @@ def pretraining(settings: Settings, name: str) -> Contender:
     ]
 
     def run(_: int) -> Sample:
-        return Sample(peak_of_tree(command, folder / "said.txt") / MEGABYTE)
+        return Sample(peak_of_tree(command, folder / "output.txt") / MEGABYTE)
 
     return run
 
@@ -50,13 +50,13 @@ CONTENDERS = {name: partial(pretraining, name=name) for name in (SMALL_CORPUS, L
 
 
 def peak_of_tree(command: list[str], log: Path) -> int:
-    """Run a command; the most bytes that it and its children held at one moment."""
+    """Run a command; return the peak resident memory of it and its children in bytes."""
     import psutil
 
     peak = 0
     with (
-        log.open("w") as said,
-        subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT) as process,
+        log.open("w") as output,
+        subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process,
     ):
         root = psutil.Process(process.pid)
         while process.poll() is None:
@@ -68,7 +68,7 @@ def peak_of_tree(command: list[str], log: Path) -> int:
 
 
 def _resident(root: psutil.Process) -> int:
-    """Bytes of a process and its children; one that ended meanwhile holds nothing."""
+    """Return the resident bytes of a process and its children; ended ones count as zero."""
     import psutil
 
     total = 0

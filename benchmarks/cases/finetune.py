@@ -1,11 +1,11 @@
-"""Fine-tuning a classifier on 1,600 made-up reviews of very different lengths, batches of 16.
+"""Fine-tuning a classifier on 1,600 synthetic reviews of very different lengths, batches of 16.
 
-greffe's sampler and loop as its stage builds them, beside Trainer with a BERT of the same shape:
-once as it comes, each batch padded to its longest text, and once with its length-grouped sampling.
+greffe's sampler and loop as in its pipeline, against Trainer with a BERT of the same shape: once
+with its defaults, each batch padded to its longest text, and once with sampling by length.
 
-A whole epoch of everyone would take minutes a round. So each round trains on another fifth of the
-reviews, drawn so that every fifth has the whole's spread of lengths; the time is that of one pass
-over the fifth, times five.
+A whole epoch of every contender would take minutes per round. So each round trains on a different
+fifth of the reviews, with the same distribution of lengths; the time is that of one pass over the
+fifth, times five.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.arithmetic import reading, recorded_shapes
+from benchmarks.arithmetic import classification, recorded_shapes
 from benchmarks.cases import GREFFE, TRAINER, TRAINER_GROUPED
 from benchmarks.cases.masked import small_recipe
 from benchmarks.greffe_loop import start_greffe, steps
-from benchmarks.made_up import Reviews, reviews, tokenizer_of
 from benchmarks.settings import Settings
+from benchmarks.synthetic import Reviews, reviews, tokenizer_of
 from benchmarks.timing import Contender, Piece, Sample, Stopwatch
 from greffe.config.classification import Classification
 from greffe.config.options import Training
@@ -46,8 +46,8 @@ PARTS = 5
 WARMUP_TEXTS = 32
 
 
-def teaching(settings: Settings) -> tuple[Recipe, Tokenizer, Reviews, Reviews]:
-    """Recipe, vocabulary, all reviews, and two batches of them to warm up with."""
+def set_up(settings: Settings) -> tuple[Recipe, Tokenizer, Reviews, Reviews]:
+    """Return the recipe, the tokenizer, all reviews, and two batches for warming up."""
     recipe = finetune_recipe(
         Start(), Training(recipe=small_recipe(settings.quick), budget="1epochs")
     )
@@ -59,8 +59,8 @@ def teaching(settings: Settings) -> tuple[Recipe, Tokenizer, Reviews, Reviews]:
 
 
 def greffe(settings: Settings) -> Contender:
-    """greffe's sampler and loop."""
-    recipe, tokenizer, texts, warm = teaching(settings)
+    """Build the contender with greffe's sampler and loop."""
+    recipe, tokenizer, texts, warm = set_up(settings)
     watch = settings.stopwatch
     start_greffe(settings.threads)
     ours = GreffeFinetune(recipe, texts, tokenizer.pad)
@@ -69,18 +69,18 @@ def greffe(settings: Settings) -> Contender:
     def run(number: int) -> Sample:
         with recorded_shapes(ours.model.base) as shapes:
             piece = ours.run_epoch(texts.part(number, PARTS), watch)
-        return piece.duration(PARTS, reading(recipe.model, shapes, training=True))
+        return piece.duration(PARTS, classification(recipe.model, shapes, training=True))
 
     return run
 
 
 def trainer(settings: Settings, sampling: str) -> Contender:
-    """BERT in Trainer, with one of its samplers."""
+    """Build the contender with BERT in Trainer, with one of its samplers."""
     from transformers import BertForSequenceClassification
 
     from benchmarks.trainer import PadToLongest, TrainerLoop, bert_config, labelled_rows
 
-    recipe, tokenizer, texts, warm = teaching(settings)
+    recipe, tokenizer, texts, warm = set_up(settings)
     watch = settings.stopwatch
     model = BertForSequenceClassification(
         bert_config(recipe.model, tokenizer.size, num_labels=2, pad_token_id=tokenizer.pad)
@@ -101,13 +101,13 @@ def trainer(settings: Settings, sampling: str) -> Contender:
         part = texts.part(number, PARTS)
         with recorded_shapes(model.get_input_embeddings()) as shapes:
             piece = loop.run_epoch(labelled_rows(part.rows, part.labels), watch)
-        return piece.duration(PARTS, reading(recipe.model, shapes, training=True))
+        return piece.duration(PARTS, classification(recipe.model, shapes, training=True))
 
     return run
 
 
 class GreffeFinetune:
-    """What `greffe.pipelines.finetune` builds, without its files and its validation."""
+    """The model and loop of `greffe.pipelines.finetune`, without files and validation."""
 
     def __init__(self, recipe: Recipe, texts: Reviews, pad: int) -> None:
         spec = recipe.objective
@@ -126,16 +126,16 @@ class GreffeFinetune:
         self.optimizer = build_optimizer(self.model, recipe.train, recipe.model.layers)
 
     def run_epoch(self, texts: Reviews, watch: Stopwatch) -> Piece:
-        """Every text once."""
+        """Train on every text once."""
         spec, seed = self.recipe.train, self.recipe.seed
         sampler = ExampleSampler(seed, tuple(len(row) for row in texts.rows), spec.batch)
 
         def batches(step: int) -> list[Batch]:
-            places = sampler.step(step)
+            indices = sampler.step(step)
             return [
                 self.task.prepare(
-                    [texts.rows[place] for place in places],
-                    [texts.labels[place] for place in places],
+                    [texts.rows[index] for index in indices],
+                    [texts.labels[index] for index in indices],
                 )
             ]
 

@@ -1,4 +1,4 @@
-"""How long `greffe --help` takes in a fresh process: what one waits for before anything begins."""
+"""The time of `greffe --help` in a new process: the startup time of the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.timing import Contender, Sample
 
 
 def greffe(_: Settings) -> Contender:
-    """The command, run once before it counts."""
+    """Build the contender; the command runs once to warm up."""
     command = [str(Path(sys.executable).with_name("greffe")), "--help"]
 
     def run(_: int) -> Sample:

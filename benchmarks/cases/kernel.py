@@ -1,6 +1,6 @@
 """The vocabulary loss alone, forward and backward: 2,040 rows, 50,001 tokens, width 200.
 
-greffe's kernel with chunks of several sizes beside F.cross_entropy on all logits at once.
+greffe's kernel with several chunk sizes, against F.cross_entropy on all logits at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REPEATS = 3
 
 
 def greffe(settings: Settings, megabytes: int | None = None) -> Contender:
-    """The kernel, with its own chunk size or another."""
+    """Build the contender with the kernel, with its default chunk size or another."""
     from greffe.kernels import vocabulary_loss as kernel
 
     start_greffe(settings.threads)
@@ -30,7 +30,7 @@ def greffe(settings: Settings, megabytes: int | None = None) -> Contender:
 
 
 def plain(settings: Settings) -> Contender:
-    """torch's own, which holds all logits and their gradient."""
+    """Build the contender with torch's loss, which stores all logits and their gradient."""
     import torch.nn.functional as F
 
     def loss(features, weight, bias, targets):  # type: ignore[no-untyped-def]

@@ -1,16 +1,16 @@
-"""Exact causal training of the lab's model, 8 rows of 256 tokens a step.
+"""Exact causal training of the lab's model, 8 rows of 256 tokens per step.
 
-The lab's loop, greffe's loop and Trainer with a GPT-2 of the same shape, over the same ids. The
-lab's loop is given one token more a row, so that it reads 256 as the others do; what counts is
-tokens predicted.
+The lab's loop, greffe's loop and Trainer with a GPT-2 of the same shape, on the same ids. The lab's
+loop gets one more token per row, so that its input is 256 tokens like that of the others; predicted
+tokens are counted.
 """
 
 from __future__ import annotations
 
 from benchmarks.arithmetic import language_training
 from benchmarks.cases import GREFFE, LAB_LOOP, TRAINER
-from benchmarks.made_up import Ids, tokenizer_of, whole_rows
 from benchmarks.settings import Settings
+from benchmarks.synthetic import Ids, tokenizer_of, whole_rows
 from benchmarks.timing import Contender, Piece, Sample, time_steps
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
@@ -23,20 +23,20 @@ QUICK = ("tokenizer.vocab=1001", "model.width=40", "model.context=32")
 
 
 def lab_recipe(quick: bool) -> Recipe:
-    """The lab's model; its dropout is zero."""
+    """Return the recipe of the lab's model; its dropout is zero."""
     recipe = load_recipe("lab")
     return recipe.with_changes(QUICK) if quick else recipe
 
 
 def lab_rows(recipe: Recipe, batch: int, batches: int) -> list[Ids]:
-    """Batches of rows [B, context + 1]."""
+    """Return batches of rows [B, context + 1]."""
     tokenizer = tokenizer_of(recipe.tokenizer.vocab)
     rows = whole_rows(recipe.seed, batch * batches, recipe.model.context + 1, tokenizer)
     return [rows[start : start + batch] for start in range(0, len(rows), batch)]
 
 
 def lab_loop(settings: Settings) -> Contender:
-    """torch's layers and all logits."""
+    """Build the contender with torch's layers and all logits."""
     from benchmarks.lab_loop import LabLoop
 
     recipe = lab_recipe(settings.quick)
@@ -54,7 +54,7 @@ def lab_loop(settings: Settings) -> Contender:
 
 
 def greffe(settings: Settings) -> Contender:
-    """greffe's loop by its recipe."""
+    """Build the contender with greffe's loop and recipe."""
     from benchmarks.greffe_loop import LanguageLoop
 
     recipe = lab_recipe(settings.quick)
@@ -71,10 +71,10 @@ def greffe(settings: Settings) -> Contender:
 
 
 def trainer(settings: Settings) -> Contender:
-    """GPT-2 in Trainer."""
+    """Build the contender with GPT-2 in Trainer."""
     import torch
 
-    from benchmarks.trainer import TrainerLoop, gpt2, linear
+    from benchmarks.trainer import TrainerLoop, collate_rows, gpt2
 
     recipe = lab_recipe(settings.quick)
     watch = settings.stopwatch
@@ -85,7 +85,7 @@ def trainer(settings: Settings) -> Contender:
     loop = TrainerLoop(
         gpt2(recipe.model, recipe.tokenizer.vocab),
         [{"input_ids": row, "labels": row} for row in rows],
-        linear,
+        collate_rows,
         settings.folder("trainer"),
         batch=batch,
         lr=recipe.train.lr,
@@ -94,7 +94,7 @@ def trainer(settings: Settings) -> Contender:
 
     def run(_: int) -> Sample:
         piece = loop.run(watch, warmup=WARMUP, steps=OTHER_STEPS)
-        # All positions go through the vocabulary, the last one of a row for nothing.
+        # Vocabulary scores are computed for all positions, also for the unused last one.
         return _sample(
             recipe,
             piece,
@@ -115,7 +115,7 @@ def _sample(
         recipe.train.batch,
         recipe.model.context,
         causal=True,
-        places=through_head,
+        predicted=through_head,
     )
     return piece.speed(steps * predicted, steps * operations)
 

@@ -1,7 +1,7 @@
-"""Peak resident memory of causal training at 32 rows of 256 tokens, each in a fresh process.
+"""Peak resident memory of causal training with 32 rows of 256 tokens, in new processes.
 
 This file is also that process: `python -m benchmarks.cases.lab_memory NAME THREADS full|quick`
-takes a few steps and prints what it took as JSON.
+trains a few steps and prints its peak memory as JSON.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from benchmarks.settings import Settings
 from benchmarks.timing import Contender, Sample
 
 BATCH = 32
-STEPS = 2  # the second one has the optimizer's averages in memory from its beginning
+STEPS = 2  # the second one starts with the optimizer's state in memory
 MEGABYTE = 1e6
 
 
 def fresh_process(settings: Settings, name: str) -> Contender:
-    """A loop that is started anew each time."""
+    """Build the contender that starts a new process in every round."""
     size = "quick" if settings.quick else "full"
     command = [sys.executable, "-m", __name__, name, str(settings.threads), size]
 
@@ -38,10 +38,10 @@ CONTENDERS = {name: partial(fresh_process, name=name) for name in (LAB_LOOP, GRE
 
 
 def peak_resident() -> int:
-    """The most memory that this process ever held, in bytes."""
+    """Return the peak resident memory of this process in bytes."""
     status = Path("/proc/self/status")
     if status.exists():
-        # Not ru_maxrss: on Linux a new process inherits that of the one which started it.
+        # Not ru_maxrss: on Linux a new process inherits the value of its parent.
         lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
         return int(lines["VmHWM"].split()[0]) * 1024
     import resource
@@ -51,14 +51,14 @@ def peak_resident() -> int:
 
 
 def main() -> None:
-    """Take the steps and tell."""
+    """Train a few steps and print the peak memory."""
     import psutil
     import torch
 
     from benchmarks.cases.lab import lab_recipe, lab_rows
     from benchmarks.greffe_loop import LanguageLoop
     from benchmarks.lab_loop import LabLoop
-    from benchmarks.made_up import tokenizer_of
+    from benchmarks.synthetic import tokenizer_of
 
     name, threads, size = sys.argv[1:]
     torch.set_num_threads(int(threads))

@@ -1,6 +1,6 @@
-"""Masked training of the small model, 16 rows of 256 tokens a step, 15 % of them hidden.
+"""Masked training of the small model, 16 rows of 256 tokens per step, 15% of them masked.
 
-greffe's loop beside Trainer with a BERT of the same shape, over the very same hidden rows.
+greffe's loop against Trainer with a BERT of the same shape, on the same masked rows.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.arithmetic import language_training
 from benchmarks.cases import GREFFE, TRAINER
-from benchmarks.made_up import Ids, tokenizer_of, whole_rows
 from benchmarks.settings import Settings
+from benchmarks.synthetic import Ids, tokenizer_of, whole_rows
 from benchmarks.timing import Contender, Piece, Sample, time_steps
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
@@ -27,13 +27,13 @@ QUICK = ("tokenizer.vocab=1000", "model.width=32", "model.feed_forward=64", "mod
 
 
 def small_recipe(quick: bool) -> Recipe:
-    """greffe's default."""
+    """Return greffe's default recipe."""
     recipe = load_recipe("small")
     return recipe.with_changes(QUICK) if quick else recipe
 
 
 def small_rows(recipe: Recipe) -> list[Ids]:
-    """Batches of rows [B, context]."""
+    """Return batches of rows [B, context]."""
     batch = recipe.train.batch
     tokenizer = tokenizer_of(recipe.tokenizer.vocab)
     rows = whole_rows(recipe.seed, batch * BATCHES, recipe.model.context, tokenizer)
@@ -41,16 +41,16 @@ def small_rows(recipe: Recipe) -> list[Ids]:
 
 
 def greffe(settings: Settings) -> Contender:
-    """greffe's loop by its recipe."""
+    """Build the contender with greffe's loop and recipe."""
     from benchmarks.greffe_loop import LanguageLoop
 
     recipe = small_recipe(settings.quick)
     watch = settings.stopwatch
     tokenizer = tokenizer_of(recipe.tokenizer.vocab)
     loop = LanguageLoop(recipe, tokenizer, small_rows(recipe), settings.threads)
-    hidden = {int(batch.counts["masked_token"]) for batch in loop.batches}
-    assert len(hidden) == 1, "rows of one length hide equally many tokens"
-    [through_head] = hidden
+    masked = {int(batch.counts["masked_token"]) for batch in loop.batches}
+    assert len(masked) == 1, "rows of one length have equally many masked tokens"
+    [through_head] = masked
 
     def run(_: int) -> Sample:
         piece = time_steps(watch, loop.step, warmup=WARMUP, steps=GREFFE_STEPS)
@@ -60,11 +60,11 @@ def greffe(settings: Settings) -> Contender:
 
 
 def trainer(settings: Settings) -> Contender:
-    """BERT in Trainer."""
+    """Build the contender with BERT in Trainer."""
     from transformers import BertForMaskedLM
 
     from benchmarks.greffe_loop import language_batches
-    from benchmarks.trainer import TrainerLoop, bert_config, linear
+    from benchmarks.trainer import TrainerLoop, bert_config, collate_rows
     from greffe.objectives.objective import build_language_objective
 
     recipe = small_recipe(settings.quick)
@@ -75,7 +75,7 @@ def trainer(settings: Settings) -> Contender:
     loop = TrainerLoop(
         BertForMaskedLM(bert_config(recipe.model, tokenizer.size)),
         [example for batch in prepared for example in as_examples(batch)],
-        linear,
+        collate_rows,
         settings.folder("trainer"),
         batch=recipe.train.batch,
         lr=recipe.train.lr,
@@ -84,7 +84,7 @@ def trainer(settings: Settings) -> Contender:
 
     def run(_: int) -> Sample:
         piece = loop.run(watch, warmup=WARMUP, steps=TRAINER_STEPS)
-        # All positions go through the vocabulary, hidden or not.
+        # Vocabulary scores are computed for all positions, masked or not.
         through_head = recipe.train.batch * recipe.model.context
         return _sample(recipe, piece, TRAINER_STEPS, through_head)
 
@@ -92,7 +92,7 @@ def trainer(settings: Settings) -> Contender:
 
 
 def as_examples(batch: Batch) -> list[dict[str, Any]]:
-    """The rows of a prepared batch with BERT's labels: what was hidden, and -100 elsewhere."""
+    """Return the rows of a batch with BERT's labels: masked tokens, and -100 elsewhere."""
     import torch
 
     assert batch.indices is not None and batch.targets is not None
@@ -108,7 +108,7 @@ def _sample(recipe: Recipe, piece: Piece, steps: int, through_head: int) -> Samp
         recipe.train.batch,
         recipe.model.context,
         causal=False,
-        places=through_head,
+        predicted=through_head,
     )
     return piece.speed(steps * recipe.train.batch * recipe.model.context, steps * operations)
 

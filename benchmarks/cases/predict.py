@@ -1,11 +1,11 @@
-"""Labels for reviews given as text, tokenising included.
+"""Classifying reviews from text, including tokenization.
 
-greffe's prediction, the `transformers` pipeline (called as its documentation shows, and once more
-with batches of 32) and TF-IDF with logistic regression. greffe and the pipeline have models of one
-shape and the very same tokenizer file, and cut what is longer than the context.
+greffe's prediction, the `transformers` pipeline (as in its documentation, and with batches of 32)
+and TF-IDF with logistic regression. greffe and the pipeline have models of the same shape and the
+same tokenizer file, and truncate texts at the context.
 
-There are 2,000 texts; a round labels half of them. TF-IDF is so fast that it labels its half
-again and again until the clock has something to measure.
+A round classifies half of the 2,000 texts. TF-IDF is so fast that it repeats its half until the
+time can be measured.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.arithmetic import reading, recorded_shapes
+from benchmarks.arithmetic import classification, recorded_shapes
 from benchmarks.cases import GREFFE, PIPELINE, PIPELINE_BATCHED, TFIDF
 from benchmarks.cases.masked import small_recipe
 from benchmarks.greffe_loop import start_greffe
-from benchmarks.made_up import review_texts, text_tokenizer
 from benchmarks.settings import Settings
+from benchmarks.synthetic import review_texts, text_tokenizer
 from benchmarks.timing import Contender, Sample
 from greffe.config.recipe import Recipe
 from greffe.config.sections import ModelSpec
@@ -33,7 +33,7 @@ from greffe.model.model import build_model
 TEXTS = 2000
 QUICK_TEXTS = 120
 PARTS = 2
-WORDS = 12_000  # in the made-up dictionary
+WORDS = 12_000  # in the synthetic dictionary
 QUICK_WORDS = 500
 WARMUP_TEXTS = 16
 BATCH = 32
@@ -41,25 +41,25 @@ LEAST_SECONDS = 1.5
 LABELS = ("negative", "positive")
 
 
-def made_up_texts(settings: Settings, recipe: Recipe, seed: int) -> tuple[list[str], list[str]]:
-    """Texts and their labels."""
+def synthetic_texts(settings: Settings, recipe: Recipe, seed: int) -> tuple[list[str], list[str]]:
+    """Return texts and their labels."""
     count = QUICK_TEXTS if settings.quick else TEXTS
     words = QUICK_WORDS if settings.quick else WORDS
     return review_texts(seed, count, words, recipe.model.context)
 
 
 def part(texts: list[str], number: int) -> list[str]:
-    """The texts of a round."""
+    """Return the texts of a round."""
     return texts[number % PARTS :: PARTS]
 
 
 def greffe(settings: Settings) -> Contender:
-    """greffe's prediction, from a new model."""
+    """Build the contender with greffe's prediction and a new model."""
     start_greffe(settings.threads)
     recipe = small_recipe(settings.quick)
     spec = recipe.model
     watch = settings.stopwatch
-    texts, _ = made_up_texts(settings, recipe, recipe.seed)
+    texts, _ = synthetic_texts(settings, recipe, recipe.seed)
     tokenizer = text_tokenizer(texts, recipe.tokenizer.vocab)
     head = ClassificationHead(classes=len(LABELS), pooler="mean")
     model = build_model(spec, tokenizer.size, {"classification": head}, recipe.seed).eval()
@@ -72,17 +72,17 @@ def greffe(settings: Settings) -> Contender:
         some = part(texts, number)
         with recorded_shapes(model.base) as shapes, watch:
             label(some)
-        return watch.taken().speed(len(some), reading(spec, shapes, training=False))
+        return watch.taken().speed(len(some), classification(spec, shapes, training=False))
 
     label(texts[:WARMUP_TEXTS])
     return run
 
 
 def pipeline(settings: Settings, **choices: int) -> Contender:
-    """The pipeline, called with a list of texts."""
+    """Build the contender with the pipeline, called with a list of texts."""
     recipe = small_recipe(settings.quick)
     watch = settings.stopwatch
-    texts, _ = made_up_texts(settings, recipe, recipe.seed)
+    texts, _ = synthetic_texts(settings, recipe, recipe.seed)
     tokenizer = text_tokenizer(texts, recipe.tokenizer.vocab)
     path = settings.folder("pipeline") / "tokenizer.json"
     tokenizer.save(path)
@@ -94,24 +94,24 @@ def pipeline(settings: Settings, **choices: int) -> Contender:
         with recorded_shapes(ready.model.get_input_embeddings()) as shapes, watch:
             found = ready(some, truncation=True, **choices)
         assert len(found) == len(some)
-        return watch.taken().speed(len(some), reading(recipe.model, shapes, training=False))
+        return watch.taken().speed(len(some), classification(recipe.model, shapes, training=False))
 
     return run
 
 
 def tfidf(settings: Settings) -> Contender:
-    """Words and pairs of words with logistic regression, learnt from other texts."""
+    """Build the contender with TF-IDF of words and bigrams, fitted on other texts."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
     recipe = small_recipe(settings.quick)
     watch = settings.stopwatch
-    texts, _ = made_up_texts(settings, recipe, recipe.seed)
+    texts, _ = synthetic_texts(settings, recipe, recipe.seed)
     model = make_pipeline(
         TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LogisticRegression(max_iter=1000)
     )
-    model.fit(*made_up_texts(settings, recipe, recipe.seed + 1))
+    model.fit(*synthetic_texts(settings, recipe, recipe.seed + 1))
     model.predict(texts[:WARMUP_TEXTS])
 
     def run(number: int) -> Sample:
@@ -128,7 +128,7 @@ def tfidf(settings: Settings) -> Contender:
 
 
 def text_pipeline(spec: ModelSpec, tokenizer: Tokenizer, path: Path) -> Any:
-    """`pipeline("text-classification")` over a new BERT, reading `<sos> … <eos>` as greffe does."""
+    """Return `pipeline("text-classification")` of a new BERT with input `<sos> … <eos>`."""
     from tokenizers import Tokenizer as Backend
     from tokenizers.processors import TemplateProcessing
     from transformers import BertForSequenceClassification, PreTrainedTokenizerFast

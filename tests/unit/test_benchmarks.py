@@ -32,12 +32,12 @@ def test_contenders_take_turns():
 
         return run
 
-    said = []
+    seen = []
     found = interleave(
-        {"a": contender("a"), "b": contender("b")}, 2, lambda *told: said.append(told[:2])
+        {"a": contender("a"), "b": contender("b")}, 2, lambda *sample: seen.append(sample[:2])
     )
     assert order == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
-    assert said == [(0, "a"), (0, "b"), (1, "a"), (1, "b")]
+    assert seen == [(0, "a"), (0, "b"), (1, "a"), (1, "b")]
     assert [sample.value for sample in found["b"]] == [0, 1]
 
 
@@ -72,10 +72,10 @@ def test_goals_know_their_side(goal, less, expected):
 def test_a_share_compares_with_the_peak_around_its_own_piece():
     piece = Piece(seconds=2.0, peak=100.0)
     assert piece.speed(30, 150).value == 15
-    assert piece.speed(30, 150).share == 0.75
+    assert piece.speed(30, 150).peak_fraction == 0.75
     assert piece.duration(5, 150).value == 10
-    assert piece.duration(5, 150).share == 0.75
-    assert piece.speed(30).share is None
+    assert piece.duration(5, 150).peak_fraction == 0.75
+    assert piece.speed(30).peak_fraction is None
 
 
 def test_the_stopwatch_measures_the_peak_on_both_sides():
@@ -116,7 +116,7 @@ def test_tables_and_json_say_the_same():
         round_seconds=1,
         goals=(
             Goal("over the other", "ratio", 2.0, "other"),
-            Goal("of the peak", "share", 0.9),
+            Goal("of the peak", "peak", 0.9),
         ),
     )
     samples = {"greffe": [Sample(1200.0, 0.8)], "other": [Sample(400.0)]}
@@ -139,9 +139,9 @@ def test_cases_run_to_their_number_of_rounds(tmp_path, monkeypatch, capsys):
     settings = Settings(rounds=5, threads=1, quick=True, scratch=str(tmp_path))
     found = run_cases([case], settings)
     assert [sample.value for sample in found[case].samples["greffe"]] == [0, 1, 2]
-    said = capsys.readouterr().err.splitlines()
-    assert said[0] == "toy: Toy; setting up"
-    assert said[3].startswith("toy: round 3 of 3, greffe: 2.00 s · about 0:0")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "toy: Toy; setting up"
+    assert lines[3].startswith("toy: round 3 of 3, greffe: 2.00 s · about 0:0")
 
 
 def test_a_contender_in_its_own_process(tmp_path):

@@ -1,7 +1,7 @@
-"""Data out of nothing, the same for every contender: ids, reviews, texts, vocabularies.
+"""Synthetic data, the same for every contender: ids, reviews, texts, vocabularies.
 
 Every choice is a function of a seed. Words follow Zipf's law and lengths are log-normal, as in
-real text: embedding gradients and padding cost what they cost there.
+real text, so that embedding gradients and padding have realistic costs.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from greffe.seeding import rng
 Ids = npt.NDArray[np.int64]
 
 MEDIAN_LENGTH = 90
-LENGTH_SIGMA = 0.76  # a mean of 120 before texts are cut at the context
-SIGNAL = 0.05  # share of a review's words that give its class away
+LENGTH_SIGMA = 0.76  # a mean of 120 before texts are truncated at the context
+SIGNAL = 0.05  # fraction of a review's words that reveal its class
 TELLING_WORDS = 40
-FLATTENING = 2.7  # Zipf-Mandelbrot: the first words of a language are not that frequent
+FLATTENING = 2.7  # Zipf-Mandelbrot: the most frequent words are less frequent than by Zipf's law
 CONSONANTS = "bcdfgjlmnprstvz"
 VOWELS = "aeiou"
 
 
 def tokenizer_of(size: int) -> Tokenizer:
-    """A vocabulary of so many pieces that no text needs: specials, bytes, numbered words."""
+    """Return a tokenizer of this size: specials, bytes, numbered words."""
     reserved = (*SPECIALS, *BYTE_PIECES)
     pieces = (*reserved, *(f"{SPACE}w{number}" for number in range(size - len(reserved))))
     model = models.BPE(
@@ -50,20 +50,20 @@ def tokenizer_of(size: int) -> Tokenizer:
 
 
 def zipf(random: np.random.Generator, count: int, size: int) -> Ids:
-    """So many numbers below `size`, small ones more often."""
+    """Draw `count` numbers below `size` by Zipf's law."""
     edges = np.cumsum(1.0 / (np.arange(size) + FLATTENING))
     drawn: Ids = np.searchsorted(edges, random.random(count) * edges[-1]).astype(np.int64)
     return drawn
 
 
 def word_ids(random: np.random.Generator, count: int, vocab: int) -> Ids:
-    """Ids of numbered words, without specials and bytes."""
+    """Draw ids of numbered words, without specials and bytes."""
     reserved = len(SPECIALS) + len(BYTE_PIECES)
     return reserved + zipf(random, count, vocab - reserved)
 
 
 def whole_rows(seed: int, rows: int, length: int, tokenizer: Tokenizer) -> Ids:
-    """Rows [B, T] of one document each, from <sos> on."""
+    """Return rows [B, T] of one document each, starting with <sos>."""
     random = rng(seed, "benchmark rows")
     ids = word_ids(random, rows * length, tokenizer.size).reshape(rows, length)
     ids[:, 0] = tokenizer.sos
@@ -71,7 +71,7 @@ def whole_rows(seed: int, rows: int, length: int, tokenizer: Tokenizer) -> Ids:
 
 
 def packed(ids: Ids) -> PackedRows:
-    """The same rows as greffe's corpus would hand them out."""
+    """Return the rows in the form of greffe's corpus."""
     rows, length = ids.shape
     return PackedRows(
         ids=ids,
@@ -90,20 +90,20 @@ class Reviews:
     labels: list[int]
 
     def part(self, number: int, parts: int) -> Reviews:
-        """One of several parts, each with the whole's spread of lengths."""
-        order = sorted(range(len(self.rows)), key=lambda place: len(self.rows[place]))
+        """Return one of several parts with the same distribution of lengths."""
+        order = sorted(range(len(self.rows)), key=lambda index: len(self.rows[index]))
         chosen = sorted(order[number % parts :: parts])
         return Reviews([self.rows[i] for i in chosen], [self.labels[i] for i in chosen])
 
 
 def lengths(random: np.random.Generator, count: int, longest: int) -> Ids:
-    """Words a text: most are short, some are long, the longest are cut."""
+    """Draw words per text: most are short, some are long, the longest are truncated."""
     drawn = random.lognormal(np.log(MEDIAN_LENGTH), LENGTH_SIGMA, count)
     return np.clip(drawn, 3, longest).astype(np.int64)
 
 
 def reviews(seed: int, count: int, context: int, tokenizer: Tokenizer) -> Reviews:
-    """Two classes that a few telling words give away."""
+    """Return reviews of two classes that a few words reveal."""
     random = rng(seed, "benchmark reviews")
     labels = random.integers(2, size=count).tolist()
     rows = []
@@ -121,7 +121,7 @@ def _with_signal(random: np.random.Generator, ids: Ids, label: int, vocab: int) 
 
 
 def review_texts(seed: int, count: int, words: int, context: int) -> tuple[list[str], list[str]]:
-    """Texts over a made-up dictionary of so many words, and their labels."""
+    """Return texts over a synthetic dictionary of `words` words, and their labels."""
     random = rng(seed, "benchmark texts")
     dictionary = np.array(_dictionary(words))
     texts, labels = [], []
@@ -134,7 +134,7 @@ def review_texts(seed: int, count: int, words: int, context: int) -> tuple[list[
 
 
 def _dictionary(words: int) -> list[str]:
-    """Different words of two to four syllables; the same ones for every seed of the texts."""
+    """Return different words of two to four syllables; the same for every seed of the texts."""
     random = rng(0, "benchmark dictionary")
     syllables = [consonant + vowel for consonant in CONSONANTS for vowel in VOWELS]
     found: dict[str, None] = {}
@@ -144,5 +144,5 @@ def _dictionary(words: int) -> list[str]:
 
 
 def text_tokenizer(texts: list[str], vocab: int) -> Tokenizer:
-    """A BPE tokenizer learnt from the texts."""
+    """Train a BPE tokenizer on the texts."""
     return train_tokenizer(texts, TokenizerSpec(kind="bpe", vocab=vocab))
