@@ -1,6 +1,6 @@
 """How series are distinguished: a class for color and dash, and a marker. Knows no colors.
 
-Colors are in the style sheet as `--series-1` to `--series-11`; each slot has its own marker and
+Colors are in the style sheet as `--series-1` to `--series-14`; each slot has its own marker and
 dash, so that nothing hangs on colour alone.
 """
 
@@ -14,7 +14,7 @@ from greffe.report.charts.svg import coordinate, element
 from greffe.study.arms import ARMS
 
 ARM_SLOTS = {kind: arm.style_slot for kind, arm in ARMS.items()}
-SLOTS = 11
+SLOTS = 14
 SPARE = [slot for slot in range(SLOTS) if slot not in ARM_SLOTS.values()]
 
 # Corners of each slot's marker, for a radius of one; none is a circle.
@@ -33,6 +33,9 @@ _CORNERS: tuple[tuple[tuple[float, float], ...], ...] = (
     ),
     ((-1.1, -1.15), (1.1, -1.15), (-1.1, 1.15), (1.1, 1.15)),
     ((-1.3, -0.9), (0.4, -0.9), (1.3, 0), (0.4, 0.9), (-1.3, 0.9)),
+    ((1.3, -0.9), (-0.4, -0.9), (-1.3, 0), (-0.4, 0.9), (1.3, 0.9)),
+    ((-1.2, -1.1), (1.2, 0), (-1.2, 1.1)),
+    ((-0.7, -1.1), (1.3, -1.1), (0.7, 1.1), (-1.3, 1.1)),
 )
 
 
