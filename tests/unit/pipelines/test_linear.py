@@ -37,13 +37,13 @@ def names(run: RunDirectory) -> set[str]:
 
 def test_tfidf_alone_has_no_base(examples: list[Example], tmp_path: Path) -> None:
     run = linear(examples, tmp_path / "out")
-    assert names(run) == {"run.json", "linear.json", "linear.safetensors"}
+    assert names(run) == {"README.md", "run.json", "linear.json", "linear.safetensors"}
     manifest = run.manifest()
     assert (manifest.kind, manifest.status) == ("linear", "finished")
     assert manifest.labels == ["négatif", "positif"]
     assert manifest.weights is None and manifest.direction is None
     assert manifest.result["texts"] == 40 and manifest.result["accuracy"] > 0.4
-    with pytest.raises(RunError, match="no base"):
+    with pytest.raises(RunError, match="without a base"):
         run.require_base()
 
 
@@ -52,7 +52,7 @@ def test_a_stacked_run_is_self_contained(
 ) -> None:
     run = linear(examples, tmp_path / "out", parent=parent)
     files = {"recipe.toml", "tokenizer.json", "weights.safetensors"}
-    assert names(run) == {"run.json", "linear.json", "linear.safetensors", *files}
+    assert names(run) == {"README.md", "run.json", "linear.json", "linear.safetensors", *files}
     manifest = run.manifest()
     assert manifest.direction == "causal"
     assert manifest.lineage.initial_base == parent.manifest().lineage.initial_base
@@ -102,7 +102,7 @@ def test_a_run_is_replaced_only_if_asked(
     with pytest.raises(RunExistsError):
         linear(examples, tmp_path / "out")
     run = linear(examples, tmp_path / "out", overwrite=True)
-    assert names(run) == {"run.json", "linear.json", "linear.safetensors"}
+    assert names(run) == {"README.md", "run.json", "linear.json", "linear.safetensors"}
     with pytest.raises(RunExistsError, match="which this command reads"):
         linear(examples, parent.path, parent=parent, overwrite=True)
 
@@ -157,10 +157,16 @@ def test_a_feature_run_alone(
     examples: list[Example], feature_run: RunDirectory, tmp_path: Path
 ) -> None:
     run = linear(examples, tmp_path / "out", feature_runs=[feature_run], tfidf=False)
-    assert names(run) == {"run.json", "linear.json", "linear.safetensors", "feature_runs"}
+    assert names(run) == {
+        "README.md",
+        "run.json",
+        "linear.json",
+        "linear.safetensors",
+        "feature_runs",
+    }
     assert run.manifest().result["features"] == 2
     assert run.manifest().result["accuracy"] > 0.8
-    with pytest.raises(RunError, match="no base"):
+    with pytest.raises(RunError, match="without a base"):
         run.require_base()
 
 
@@ -184,7 +190,7 @@ def test_a_feature_run_is_not_overwritten(
         linear(examples, run.path, feature_runs=[run])
     load_linear(run)
     linear(examples, run.path, overwrite=True)
-    assert names(run) == {"run.json", "linear.json", "linear.safetensors"}
+    assert names(run) == {"README.md", "run.json", "linear.json", "linear.safetensors"}
 
 
 def test_a_damaged_feature_run_costs_no_earlier_run(
