@@ -1,4 +1,4 @@
-"""A study with teachers: the advised arm, what it reuses, and teachers that are refused."""
+"""A study with feature runs: the arm stacked+runs, reused cells, and runs that are refused."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def test_part(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def feature_run(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Knows other reviews."""
+    """A run trained on other reviews."""
     with quiet():
-        return greffe.linear(reviews(300, 7), tmp_path_factory.mktemp("teacher") / "run").path
+        return greffe.linear(reviews(300, 7), tmp_path_factory.mktemp("feature_run") / "run").path
 
 
 def compared(world: Any, test_part: Path, out: Path, **more: Any) -> Study:
@@ -52,14 +52,14 @@ def compared(world: Any, test_part: Path, out: Path, **more: Any) -> Study:
 
 
 @pytest.fixture(scope="module")
-def grown(
+def resumed(
     world: Any,
     test_part: Path,
     feature_run: Path,
     cells_computed_by: Callable[..., Any],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Study, list[str]]:
-    """A study that is first made without a teacher, then goes on with one; what that computed."""
+    """A study without feature runs, then resumed with two; and the cells that this computed."""
     out = tmp_path_factory.mktemp("stacked+runs") / "study"
     compared(world, test_part, out)
     feature_runs = [feature_run, world.classifier]
@@ -70,15 +70,15 @@ def grown(
 
 
 @pytest.fixture(scope="module")
-def study(grown: tuple[Study, list[str]]) -> Study:
-    return grown[0]
+def study(resumed: tuple[Study, list[str]]) -> Study:
+    return resumed[0]
 
 
-def test_only_the_advised_cells_are_new(grown: tuple[Study, list[str]]) -> None:
-    assert grown[1] == ["stacked+runs-all-1", "stacked+runs-12-1"]
+def test_only_stacked_runs_cells_are_new(resumed: tuple[Study, list[str]]) -> None:
+    assert resumed[1] == ["stacked+runs-all-1", "stacked+runs-12-1"]
 
 
-def test_the_advised_arm_is_in_the_document(study: Study, feature_run: Path, world: Any) -> None:
+def test_the_arm_is_in_the_document(study: Study, feature_run: Path, world: Any) -> None:
     found = study.found
     arms = {arm.name: arm for arm in found.arms}
     assert list(arms)[-1] == "stacked+runs" and arms["stacked+runs"].kind == "stacked+runs"
@@ -94,9 +94,7 @@ def test_the_advised_arm_is_in_the_document(study: Study, feature_run: Path, wor
     assert f"feature run {feature_run}" in found.repeat.hashes
 
 
-def test_the_kept_run_predicts_and_carries_its_teachers(
-    study: Study, command: Callable[..., Any]
-) -> None:
+def test_the_kept_run_contains_its_feature_runs(study: Study, command: Callable[..., Any]) -> None:
     [kept] = [arm.kept_run for arm in study.found.arms if arm.name == "stacked+runs"]
     run = greffe.load(study.path / str(kept))
     assert len(run.manifest().feature_runs) == 2
@@ -108,8 +106,8 @@ def test_the_kept_run_predicts_and_carries_its_teachers(
     texts = [example.text for example in reviews(30, 3)]
     cell = study.cell("stacked+runs-all-1")
     assert cell is not None and cell.result is not None
-    said = [list(one.probabilities.values()) for one in run.predict(texts)]
-    assert said == [pytest.approx(row, abs=1e-5) for row in cell.result.probabilities]
+    predicted = [list(one.probabilities.values()) for one in run.predict(texts)]
+    assert predicted == [pytest.approx(row, abs=1e-5) for row in cell.result.probabilities]
 
 
 def test_the_command_has_it_in_tables_and_page(
@@ -130,17 +128,17 @@ def test_the_command_has_it_in_tables_and_page(
     assert name in (out / "report.html").read_text("utf-8")
 
 
-def test_teachers_that_a_study_refuses(
+def test_feature_runs_that_a_study_refuses(
     world: Any, test_part: Path, command: Callable[..., Any], tmp_path: Path
 ) -> None:
     with quiet():
-        knows = greffe.linear(test_part, tmp_path / "knows").path
-        pupil = greffe.linear(world.valid, tmp_path / "pupil", feature_runs=[knows]).path
+        inner = greffe.linear(test_part, tmp_path / "inner").path
+        outer = greffe.linear(world.valid, tmp_path / "outer", feature_runs=[inner]).path
     for given, message in (
-        (knows, "was trained on the test texts"),
-        (pupil, "in a teacher of its own"),
+        (inner, "was trained on the test texts"),
+        (outer, "in one of its feature runs"),
         (world.base, "predicts no labels"),
-        ("nobody", "no run at nobody"),
+        ("missing", "missing"),
     ):
         done = command(
             *("compare", world.base, "--data", world.train, "--test", test_part),
@@ -151,12 +149,10 @@ def test_teachers_that_a_study_refuses(
         assert not (tmp_path / "study").exists()
 
 
-def test_a_teacher_of_all_the_data_knows_the_part_that_is_split_off(
-    world: Any, tmp_path: Path
-) -> None:
+def test_a_run_trained_on_all_the_data_is_refused(world: Any, tmp_path: Path) -> None:
     with quiet():
-        knows = greffe.linear(world.train, tmp_path / "knows")
+        inner = greffe.linear(world.train, tmp_path / "inner")
         with pytest.raises(MismatchError, match="was trained on the test texts"):
             greffe.compare(
-                world.base, data=world.train, out=tmp_path / "study", feature_runs=[knows], seeds=1
+                world.base, data=world.train, out=tmp_path / "study", feature_runs=[inner], seeds=1
             )
