@@ -220,7 +220,7 @@ class RunDirectory:
         if self.manifest().lineage.initial_base:
             return
         raise RunError(
-            f"{self.name} is a linear model without a base.",
+            f"{self.name} is a linear model and has no base.",
             expected="a run that greffe pretrain or finetune wrote",
             hint="greffe predict and greffe evaluate can use it",
         )
