@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from greffe.evaluation.label_curves import equivalent_labels, extrapolate, rising
 
-SHARES = st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0])
+ACCURACIES = st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0])
 
 
 @given(
     counts=st.lists(st.integers(1, 5000), min_size=1, max_size=6, unique=True),
-    shares=st.lists(SHARES, min_size=7, max_size=7),
+    accuracies=st.lists(ACCURACIES, min_size=7, max_size=7),
     seeds=st.integers(1, 4),
     texts=st.integers(1, 30),
     is_repeated=st.booleans(),
@@ -21,16 +21,19 @@ SHARES = st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0])
 @settings(deadline=None, max_examples=60)
 def test_any_curve_gives_figures_in_range(
     counts: list[int],
-    shares: list[float],
+    accuracies: list[float],
     seeds: int,
     texts: int,
     is_repeated: bool,
     more: int,
     seed: int,
 ) -> None:
-    chance = np.random.default_rng(seed).random((len(shares), 1 if is_repeated else seeds, texts))
+    chance = np.random.default_rng(seed).random(
+        (len(accuracies), 1 if is_repeated else seeds, texts)
+    )
     tables = [
-        rows.repeat(seeds, 0)[:seeds] < share for rows, share in zip(chance, shares, strict=True)
+        rows.repeat(seeds, 0)[:seeds] < accuracy
+        for rows, accuracy in zip(chance, accuracies, strict=True)
     ]
     curve = dict(zip(counts, tables, strict=False))
 

@@ -53,9 +53,9 @@ def test_documents_and_positions_follow_the_documents(
     content: list[list[list[int]]], length: int
 ) -> None:
     owners = [
-        (number, place)
+        (number, position)
         for number, document in enumerate(document for shard in content for document in shard)
-        for place in range(len(document))
+        for position in range(len(document))
     ]
     with tempfile.TemporaryDirectory() as folder:
         _, rows = pack(Path(folder), content, length)
@@ -64,12 +64,12 @@ def test_documents_and_positions_follow_the_documents(
             first = mine[0][0]
             begin = mine[0][1]
             expected = [
-                (number - first, place - begin if number == first else place)
-                for number, place in mine
+                (number - first, position - begin if number == first else position)
+                for number, position in mine
             ]
             assert rows.first_document[row] == first
             padding = length - len(mine)
-            expected += [(mine[-1][0] - first + 1, place) for place in range(padding)]
+            expected += [(mine[-1][0] - first + 1, position) for position in range(padding)]
             found = zip(rows.documents[row].tolist(), rows.positions[row].tolist(), strict=True)
             assert list(found) == expected
 
@@ -92,24 +92,25 @@ texts = st.lists(
 @settings(deadline=None, max_examples=50)
 @given(texts, st.integers(1, 200), st.integers(0, 1000))
 def test_chunks_lose_no_document(
-    fated: list[tuple[str, int]], shard_bytes: int, start: int
+    assigned: list[tuple[str, int]], shard_bytes: int, start: int
 ) -> None:
-    chunks = list(cut_chunks(iter(fated), start, shard_bytes))
-    for fate, part in ((Assignment.TRAIN, "train"), (Assignment.VALID, "valid")):
+    chunks = list(cut_chunks(iter(assigned), start, shard_bytes))
+    for assignment, part in ((Assignment.TRAIN, "train"), (Assignment.VALID, "valid")):
         cut = [text for chunk in chunks for text in getattr(chunk, part)]
-        assert cut == [text for text, value in fated if value == fate]
-    assert chunks[-1].end == start + len(fated) and chunks[-1].closes
-    assert sum(chunk.read_bytes for chunk in chunks) == sum(len(t.encode()) for t, _ in fated)
+        assert cut == [text for text, value in assigned if value == assignment]
+    assert chunks[-1].end == start + len(assigned) and chunks[-1].closes
+    assert sum(chunk.read_bytes for chunk in chunks) == sum(len(t.encode()) for t, _ in assigned)
 
 
 @settings(deadline=None, max_examples=50)
 @given(texts, st.integers(1, 100))
 def test_groups_are_the_same_when_begun_at_any_border(
-    fated: list[tuple[str, int]], shard_bytes: int
+    assigned: list[tuple[str, int]], shard_bytes: int
 ) -> None:
     assert CHUNK_BYTES > 40 * 20 * 4  # every chunk of this test is a whole group
-    whole = list(cut_chunks(iter(fated), 0, shard_bytes))
-    for place, chunk in enumerate(whole[:-1]):
+    whole = list(cut_chunks(iter(assigned), 0, shard_bytes))
+    for position, chunk in enumerate(whole[:-1]):
         assert (
-            list(cut_chunks(iter(fated[chunk.end :]), chunk.end, shard_bytes)) == whole[place + 1 :]
+            list(cut_chunks(iter(assigned[chunk.end :]), chunk.end, shard_bytes))
+            == whole[position + 1 :]
         )

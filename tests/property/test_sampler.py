@@ -23,10 +23,10 @@ def test_permuted_is_a_bijection(total: int, key: int) -> None:
 @small
 @given(total=st.integers(1, 2**48), key=keys, data=st.data())
 def test_permuted_stays_inside_and_apart(total: int, key: int, data: st.DataObject) -> None:
-    places = data.draw(st.lists(st.integers(0, total - 1), min_size=1, max_size=30, unique=True))
-    found = permuted(np.array(places, dtype=np.int64), total, key)
+    positions = data.draw(st.lists(st.integers(0, total - 1), min_size=1, max_size=30, unique=True))
+    found = permuted(np.array(positions, dtype=np.int64), total, key)
     assert ((found >= 0) & (found < total)).all()
-    assert len(set(found.tolist())) == len(places)
+    assert len(set(found.tolist())) == len(positions)
 
 
 @small
@@ -72,6 +72,6 @@ def test_example_batches_partition_the_epoch(
     assert np.array_equal(np.sort(np.concatenate(batches)), np.arange(len(lengths)))
     assert all(len(part) for part in batches)
     first = epoch * sampler.steps_per_epoch
-    assert [sampler.step(first + place).tolist() for place in range(len(batches))] == [
+    assert [sampler.step(first + index).tolist() for index in range(len(batches))] == [
         part.tolist() for part in batches
     ]

@@ -91,11 +91,11 @@ def test_documents_hold_every_visible_character(text: str, longest: int, kind: s
     st.integers(0, 5),
 )
 def test_splits_partition_and_never_part_equal_texts(
-    rows: list[tuple[str, str]], share: float, seed: int
+    rows: list[tuple[str, str]], fraction: float, seed: int
 ) -> None:
     """With one label a text, a class of two texts or more is on both sides."""
     examples = [Example(f"{label} {text}", label) for text, label in rows]
-    kept, held = split_examples(examples, share, seed)
+    kept, held = split_examples(examples, fraction, seed)
     assert Counter(kept) + Counter(held) == Counter(examples)
     assert not {example.text for example in kept} & {example.text for example in held}
     for label in "ab":

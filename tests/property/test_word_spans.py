@@ -1,4 +1,4 @@
-"""Any text comes back in words, and every token stands in the word that it spells."""
+"""Any text comes back in words, and every token belongs to the word that it spells."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def bare(text: str) -> str:
 @settings(deadline=None)
 def test_words_join_to_the_text_and_own_what_spells_them(kind: Kind, text: str) -> None:
     reader = tokenizer(kind)
-    places = find_word_spans(reader, text)
-    assert "".join(places.words) == text
-    assert all(places.words)
-    assert places.ids == reader.encode(text)
-    owned: list[list[int]] = [[] for _ in places.words]
-    for number, owner in zip(places.ids, places.owners, strict=True):
+    spans = find_word_spans(reader, text)
+    assert "".join(spans.words) == text
+    assert all(spans.words)
+    assert spans.ids == reader.encode(text)
+    owned: list[list[int]] = [[] for _ in spans.words]
+    for number, owner in zip(spans.ids, spans.owners, strict=True):
         owned[owner].append(number)
-    for word, ids in zip(places.words, owned, strict=True):
+    for word, ids in zip(spans.words, owned, strict=True):
         assert bare(reader.decode(ids)) == bare(reader.normalize(word))

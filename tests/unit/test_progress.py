@@ -17,7 +17,7 @@ Clock = Callable[[float], None]
 
 @pytest.fixture
 def pass_time(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """pass_time(5): the clock of this test goes on by five seconds, at once."""
+    """pass_time(5): advance the clock of this test by five seconds."""
     now = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
@@ -120,7 +120,7 @@ def test_silence_is_for_good(
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True

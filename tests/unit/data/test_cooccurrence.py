@@ -59,9 +59,9 @@ def counted(part: TokenSplit, chunks: list[Chunk], **choices: int) -> Pairs:
 def slowly(documents: list[list[int]], window: int = 5) -> Pairs:
     pairs: Counter[tuple[int, int]] = Counter()
     for words in documents:
-        for place, word in enumerate(words):
-            for other in range(max(0, place - window), min(len(words), place + window + 1)):
-                if other != place and not {word, words[other]} & set(SPECIALS):
+        for position, word in enumerate(words):
+            for other in range(max(0, position - window), min(len(words), position + window + 1)):
+                if other != position and not {word, words[other]} & set(SPECIALS):
                     pairs[word, words[other]] += 1
     return dict(pairs)
 

@@ -1,4 +1,4 @@
-"""What texts share with a corpus of files, or with a prepared one, is found in constant memory."""
+"""Overlap with raw and prepared corpora is found in constant memory."""
 
 from __future__ import annotations
 

@@ -31,19 +31,19 @@ def test_a_permutation_looks_random() -> None:
     order = permuted(np.arange(total), total, 3)
     assert abs(np.corrcoef(np.arange(total), order)[0, 1]) < 0.04
     steps = np.abs(np.diff(order))
-    # The mean distance of two random places is a third of the whole.
+    # The mean distance of two random positions is a third of the whole.
     assert 0.30 < steps.mean() / total < 0.37
     assert (steps == 1).mean() < 0.005
 
 
 def test_a_corpus_of_any_size_costs_nothing() -> None:
     total = 3 * 10**12
-    places = np.arange(5, dtype=np.int64) + 10**12
-    found = permuted(places, total, 1)
+    positions = np.arange(5, dtype=np.int64) + 10**12
+    found = permuted(positions, total, 1)
     assert ((found >= 0) & (found < total)).all()
     assert len(set(found.tolist())) == 5
-    # One place alone gets what it gets among others.
-    assert permuted(places[2:3], total, 1)[0] == found[2]
+    # A position has the same image alone and among others.
+    assert permuted(positions[2:3], total, 1)[0] == found[2]
 
 
 def test_epochs_have_their_own_order() -> None:

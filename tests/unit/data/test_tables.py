@@ -94,7 +94,7 @@ def test_labels_that_are_not_words_are_written_as_they_are(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "place"),
+    ("name", "content", "location"),
     [
         ("a.csv", "text,label\nbon,1\nmal,\n", "Line 3 of"),
         ("b.csv", 'text,label\n"bon\nbon",1\nmal," "\n', "Line 4 of"),
@@ -103,9 +103,9 @@ def test_labels_that_are_not_words_are_written_as_they_are(tmp_path: Path) -> No
     ],
 )
 def test_a_row_without_a_label_is_refused_by_number(
-    tmp_path: Path, name: str, content: str, place: str
+    tmp_path: Path, name: str, content: str, location: str
 ) -> None:
-    with pytest.raises(DataError, match=rf"{place} .*{name} has no label"):
+    with pytest.raises(DataError, match=rf"{location} .*{name} has no label"):
         examples(written(tmp_path / name, content))
 
 
@@ -252,8 +252,8 @@ def test_split_depends_on_texts_and_seed_alone() -> None:
 
 
 def test_small_classes_are_on_both_sides() -> None:
-    for share in (0.01, 0.5, 0.99):
-        kept, held = split_examples(many({"a": 2, "b": 3, "c": 100}), share, 0)
+    for fraction in (0.01, 0.5, 0.99):
+        kept, held = split_examples(many({"a": 2, "b": 3, "c": 100}), fraction, 0)
         assert {e.label for e in kept} == {e.label for e in held} == {"a", "b", "c"}
 
 
@@ -268,10 +268,10 @@ def test_identical_texts_stay_on_one_side() -> None:
     assert Counter(e.label for e in held)["d"] == 7, "the smaller of two groups is held out"
 
 
-def test_a_share_outside_zero_and_one_is_refused() -> None:
-    for share in (0.0, 1.0, -1.0):
+def test_a_fraction_outside_zero_and_one_is_refused() -> None:
+    for fraction in (0.0, 1.0, -1.0):
         with pytest.raises(DataError, match="between 0 and 1"):
-            split_examples(many({"a": 5, "b": 5}), share, 0)
+            split_examples(many({"a": 5, "b": 5}), fraction, 0)
 
 
 def test_groups_stay_on_one_side() -> None:

@@ -181,7 +181,7 @@ def test_long_documents_come_in_parts_and_lose_nothing(
     assert all(len(part.encode()) <= LONG_DOCUMENT and part.endswith(" ") for part in parts)
     assert "2 documents longer than 1 MiB split into parts" in capsys.readouterr().err
     documents(source)
-    assert capsys.readouterr().err == "", "said once a source, not at every reading"
+    assert capsys.readouterr().err == "", "printed once per source, not on every pass"
 
 
 @pytest.mark.parametrize("kind", ["paragraph", "file"])

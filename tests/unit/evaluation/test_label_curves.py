@@ -16,9 +16,9 @@ def law(labels: float) -> float:
     return 0.1 + 1.2 * labels**-0.5
 
 
-def share_right(share: float, texts: int = 2000, seeds: int = 1) -> np.ndarray:
+def fraction_correct(accuracy: float, texts: int = 2000, seeds: int = 1) -> np.ndarray:
     """The first texts right, the others wrong, for every seed."""
-    row = np.arange(texts) < round(share * texts)
+    row = np.arange(texts) < round(accuracy * texts)
     return np.tile(row, (seeds, 1))
 
 
@@ -39,8 +39,8 @@ def answers(
 
 
 def test_halfway_on_a_logarithmic_scale() -> None:
-    curve = {100: share_right(0.6), 400: share_right(0.8)}
-    found = equivalent_labels(share_right(0.7), curve)
+    curve = {100: fraction_correct(0.6), 400: fraction_correct(0.8)}
+    found = equivalent_labels(fraction_correct(0.7), curve)
     assert found.value == pytest.approx(200)
     assert found.low is not None and found.high is not None
     assert found.low < 200 < found.high
@@ -48,24 +48,24 @@ def test_halfway_on_a_logarithmic_scale() -> None:
 
 
 def test_out_of_reach_is_none() -> None:
-    curve = {100: share_right(0.6), 400: share_right(0.65)}
-    found = equivalent_labels(share_right(0.9), curve)
+    curve = {100: fraction_correct(0.6), 400: fraction_correct(0.65)}
+    found = equivalent_labels(fraction_correct(0.9), curve)
     assert found.value is found.low is found.high is None
 
 
 def test_nearly_out_of_reach_has_an_open_end() -> None:
-    curve = {100: share_right(0.6, 500), 400: share_right(0.8, 500)}
-    found = equivalent_labels(share_right(0.798, 500)[:, ::-1], curve)
+    curve = {100: fraction_correct(0.6, 500), 400: fraction_correct(0.8, 500)}
+    found = equivalent_labels(fraction_correct(0.798, 500)[:, ::-1], curve)
     assert found.value is not None and found.value < 400
     assert found.low is not None and found.low < found.value
     assert found.high is None
 
 
 def test_better_with_its_fewest_labels() -> None:
-    curve = {100: share_right(0.6), 400: share_right(0.8)}
-    found = equivalent_labels(share_right(0.5), curve)
+    curve = {100: fraction_correct(0.6), 400: fraction_correct(0.8)}
+    found = equivalent_labels(fraction_correct(0.5), curve)
     assert (found.value, found.is_floor) == (100, True)
-    assert not equivalent_labels(share_right(0.6), curve).is_floor
+    assert not equivalent_labels(fraction_correct(0.6), curve).is_floor
 
 
 def test_an_arm_is_its_own_equal() -> None:
@@ -79,22 +79,22 @@ def test_an_arm_is_its_own_equal() -> None:
 
 def test_same_draws_for_both_arms() -> None:
     # Each draw compares the arm with itself: no chance is left where the curve is steep.
-    probabilities = {10: 0.3, 100: 0.6, 1000: 0.9}
-    curve = {labels: share_right(share, 500, 4) for labels, share in probabilities.items()}
+    accuracies = {10: 0.3, 100: 0.6, 1000: 0.9}
+    curve = {labels: fraction_correct(accuracy, 500, 4) for labels, accuracy in accuracies.items()}
     found = equivalent_labels(curve[100], curve)
     assert found.value == found.low == found.high == 100
 
 
 def test_few_labels_come_first_whatever_the_order_given() -> None:
-    curve = {400: share_right(0.8), 100: share_right(0.6)}
-    assert equivalent_labels(share_right(0.7), curve).value == pytest.approx(200)
+    curve = {400: fraction_correct(0.8), 100: fraction_correct(0.6)}
+    assert equivalent_labels(fraction_correct(0.7), curve).value == pytest.approx(200)
 
 
 def test_one_row_stands_beside_many() -> None:
     draw = np.random.default_rng(0)
     tables = answers(draw, 4, 300, [law(labels) for labels in LABELS])
     curve = dict(zip(LABELS, tables, strict=True))
-    once = share_right(0.8, 300)
+    once = fraction_correct(0.8, 300)
     assert equivalent_labels(once, curve) == equivalent_labels(once.repeat(4, 0), curve)
 
 
@@ -118,7 +118,7 @@ def test_rising_is_isotonic_regression() -> None:
 
 
 def test_a_power_law_is_recovered() -> None:
-    curve = {labels: share_right(1 - law(labels), 10_000) for labels in LABELS}
+    curve = {labels: fraction_correct(1 - law(labels), 10_000) for labels in LABELS}
     found = extrapolate(curve, 200)
     assert found is not None
     targets = law(800) - law(1000)
@@ -127,7 +127,7 @@ def test_a_power_law_is_recovered() -> None:
 
 
 def test_a_law_without_a_limit_is_recovered() -> None:
-    curve = {labels: share_right(1 - 1.5 * labels**-0.4, 10_000) for labels in LABELS}
+    curve = {labels: fraction_correct(1 - 1.5 * labels**-0.4, 10_000) for labels in LABELS}
     found = extrapolate(curve, 800)
     assert found is not None
     assert found.gain == pytest.approx(1.5 * (800**-0.4 - 1600**-0.4), rel=0.05)
@@ -135,8 +135,10 @@ def test_a_law_without_a_limit_is_recovered() -> None:
 
 def test_an_error_that_falls_too_fast_gets_the_fastest_law_without_a_limit() -> None:
     errors = np.array([0.8, 0.2, 0.05])
-    curve = {count: share_right(1 - error) for count, error in zip(LABELS, errors, strict=False)}
-    shape = np.array([4.0, 2.0, 1.0])  # 1 / labels, as a share of the last
+    curve = {
+        count: fraction_correct(1 - error) for count, error in zip(LABELS, errors, strict=False)
+    }
+    shape = np.array([4.0, 2.0, 1.0])  # 1 / labels, relative to the last
     slope = errors @ shape / (shape @ shape)
     found = extrapolate(curve, 200)
     assert found is not None
@@ -144,9 +146,10 @@ def test_an_error_that_falls_too_fast_gets_the_fastest_law_without_a_limit() -> 
 
 
 def test_a_curve_that_is_flat_or_falls_promises_nothing() -> None:
-    for probabilities in ([0.7, 0.7, 0.7], [0.8, 0.7, 0.6], [1, 1, 1]):
+    for accuracies in ([0.7, 0.7, 0.7], [0.8, 0.7, 0.6], [1, 1, 1]):
         curve = {
-            count: share_right(share) for count, share in zip(LABELS, probabilities, strict=False)
+            count: fraction_correct(accuracy)
+            for count, accuracy in zip(LABELS, accuracies, strict=False)
         }
         found = extrapolate(curve, 200)
         assert found is not None
@@ -154,7 +157,7 @@ def test_a_curve_that_is_flat_or_falls_promises_nothing() -> None:
 
 
 def test_two_points_are_no_curve() -> None:
-    assert extrapolate({100: share_right(0.6), 200: share_right(0.7)}, 200) is None
+    assert extrapolate({100: fraction_correct(0.6), 200: fraction_correct(0.7)}, 200) is None
 
 
 # --- coverage -----------------------------------------------------------------------------------

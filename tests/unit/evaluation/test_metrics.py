@@ -40,7 +40,7 @@ def test_worked_example() -> None:
         ClassScore("so-so", 0.0, 0.0, 0.0, 1),
     ]
     assert result.macro_f1 == pytest.approx((1 / 2 + 4 / 7 + 0) / 3)
-    losses = [-math.log(share) for share in (0.8, 0.3, 0.7, 0.9, 0.4, 0.4)]
+    losses = [-math.log(probability) for probability in (0.8, 0.3, 0.7, 0.9, 0.4, 0.4)]
     assert result.log_loss == pytest.approx(sum(losses) / 6)
     # Bins of 1/15: 0.5 and 0.5 share one (both wrong), the others are alone.
     gaps = [0.8 - 1, 0.6 - 0, 0.7 - 1, 0.9 - 1, (0.5 - 0) + (0.5 - 0)]

@@ -23,9 +23,9 @@ def log_odds(
     was_training = model.training
     row = torch.from_numpy(tokenizer.wrap(ids))[None]
     with torch.no_grad():
-        shares = model.eval()(row, "classification", causal=causal)[0].double().softmax(0)
+        probabilities = model.eval()(row, "classification", causal=causal)[0].double().softmax(0)
     model.train(was_training)
-    return math.log(float(shares[target])) - math.log1p(-float(shares[target]))
+    return math.log(float(probabilities[target])) - math.log1p(-float(probabilities[target]))
 
 
 def scaled(weights: list[float]) -> list[float]:
@@ -77,18 +77,18 @@ def test_weights_are_those_of_a_small_change(
     model = make_wide("classification", classes=3, scale_embedding=True).double()
     labels = ["bad", "good", "so-so"]
     found = word_weights(model, tiny_tokenizer, labels, TEXT, causal=causal, label=labels[target])
-    places = find_word_spans(tiny_tokenizer, TEXT)
+    spans = find_word_spans(tiny_tokenizer, TEXT)
     gains = []
-    for number in range(len(places.words)):
+    for number in range(len(spans.words)):
         odds = []
         for factor in (1 - 1e-4, 1 + 1e-4):
-            factors = torch.ones(1, len(places.ids) + 2, 1, dtype=torch.float64)
-            for token, owner in enumerate(places.owners, 1):
+            factors = torch.ones(1, len(spans.ids) + 2, 1, dtype=torch.float64)
+            for token, owner in enumerate(spans.owners, 1):
                 factors[0, token] = factor if owner == number else 1.0
             handle = model.base.embedding.register_forward_hook(
                 lambda module, args, output, factors=factors: output * factors
             )
-            odds.append(log_odds(model, tiny_tokenizer, places.ids, target, causal))
+            odds.append(log_odds(model, tiny_tokenizer, spans.ids, target, causal))
             handle.remove()
         gains.append(odds[1] - odds[0])
     assert values(found) == pytest.approx(scaled(gains), abs=1e-4)

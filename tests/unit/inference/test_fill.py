@@ -66,12 +66,12 @@ def test_probabilities_are_shares_of_the_whole_softmax(
     ids = [tiny_tokenizer.sos, *tiny_tokenizer.encode("Le film"), tiny_tokenizer.mask]
     row = torch.tensor([[*ids, tiny_tokenizer.eos]])
     with torch.no_grad():
-        shares = model.eval()(row, "masked_token", causal=False)[0, -2].double().softmax(0)
+        probabilities = model.eval()(row, "masked_token", causal=False)[0, -2].double().softmax(0)
     found = [filling.probability for filling in fillings]
     assert found == sorted(found, reverse=True)
     for filling in fillings:
         number = known(tiny_tokenizer, f"▁{filling.word}")
-        assert filling.probability == pytest.approx(float(shares[number]), rel=1e-4)
+        assert filling.probability == pytest.approx(float(probabilities[number]), rel=1e-4)
 
 
 def test_after_a_space_only_pieces_that_begin_a_word(
@@ -82,7 +82,7 @@ def test_after_a_space_only_pieces_that_begin_a_word(
     favour(model, 1e3, inner, word)
     assert fill(model, tiny_tokenizer, "Ce <mask>", top=1)[0][0].text == "Ce livre"
     assert fill(model, tiny_tokenizer, "<mask> est", top=1)[0][0].text == "livre est"
-    # The better piece was passed over, not forgotten: it keeps its share.
+    # The better piece was skipped, but not removed: it keeps its probability.
     assert fill(model, tiny_tokenizer, "Ce <mask>", top=1)[0][0].probability < 0.5
 
 

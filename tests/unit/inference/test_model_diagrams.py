@@ -28,21 +28,21 @@ def test_the_mask_is_a_triangle_or_full():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_scheme_has_a_view_on_its_scale(kind):
-    view = positions_diagram(spec_of(kind), 7)
-    assert view.title
-    assert bool(view.panels) is (kind is not NoPosition)
-    for panel in view.panels:
+def test_every_scheme_has_a_diagram_on_its_scale(kind):
+    diagram = positions_diagram(spec_of(kind), 7)
+    assert diagram.title
+    assert bool(diagram.panels) is (kind is not NoPosition)
+    for panel in diagram.panels:
         assert panel.values.shape[0] == 7
-        assert view.low <= panel.values.min() <= panel.values.max() <= view.high
+        assert diagram.low <= panel.values.min() <= panel.values.max() <= diagram.high
 
 
-def test_views_are_what_the_model_uses():
-    places = torch.arange(7)[None]
+def test_diagrams_show_what_the_model_uses():
+    positions = torch.arange(7)[None]
     seen = positions_diagram(spec_of(Sinusoidal), 7).panels[0].values
-    assert torch.equal(seen, SinusoidalPositions(12).table(places, torch.float32)[0])
+    assert torch.equal(seen, SinusoidalPositions(12).table(positions, torch.float32)[0])
     seen = positions_diagram(spec_of(Rotary), 7).panels[0].values
-    assert torch.equal(seen, RotaryPositions(4, 10_000.0).angles(places, torch.float32).cos()[0])
+    assert torch.equal(seen, RotaryPositions(4, 10_000.0).angles(positions, torch.float32).cos()[0])
     heads = positions_diagram(spec_of(Alibi), 7).panels
     assert len(heads) == 3
     assert heads[2].values[0, 6].item() == pytest.approx(-6 * 2.0**-8)

@@ -70,8 +70,12 @@ def test_long_texts_average_their_windows_by_tokens(
     ids = tiny_tokenizer.encode(" ".join(tiny_texts[:5]))[:31]
     [prediction] = predict_ids(model, tiny_tokenizer, LABELS, [np.array(ids)], causal=False)
     windows = [ids[:11], ids[11:21], ids[21:31]]
-    shares = [alone(model, tiny_tokenizer, window, causal=False) for window in windows]
-    expected = (11 * np.array(shares[0]) + 10 * np.array(shares[1]) + 10 * np.array(shares[2])) / 31
+    probabilities = [alone(model, tiny_tokenizer, window, causal=False) for window in windows]
+    expected = (
+        11 * np.array(probabilities[0])
+        + 10 * np.array(probabilities[1])
+        + 10 * np.array(probabilities[2])
+    ) / 31
     assert list(prediction.probabilities.values()) == pytest.approx(expected, abs=1e-5)
     assert (prediction.windows, prediction.cut) == (3, 0)
     assert sum(prediction.probabilities.values()) == pytest.approx(1)

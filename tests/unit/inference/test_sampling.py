@@ -22,20 +22,20 @@ def drawn(
     return torch.bincount(torch.tensor(picks), minlength=scores.numel()) / draws
 
 
-SHARES = torch.tensor([0.1, 0.4, 0.2, 0.3])
+PROBABILITIES = torch.tensor([0.1, 0.4, 0.2, 0.3])
 
 
 def test_draws_follow_the_softmax() -> None:
-    assert torch.allclose(drawn(SHARES.log()), SHARES, atol=0.04)
+    assert torch.allclose(drawn(PROBABILITIES.log()), PROBABILITIES, atol=0.04)
 
 
 def test_temperature_sharpens() -> None:
-    expected = (SHARES.log() / 0.5).softmax(0)
-    assert torch.allclose(drawn(SHARES.log(), temperature=0.5), expected, atol=0.04)
+    expected = (PROBABILITIES.log() / 0.5).softmax(0)
+    assert torch.allclose(drawn(PROBABILITIES.log(), temperature=0.5), expected, atol=0.04)
 
 
 def test_zero_temperature_takes_the_best() -> None:
-    assert drawn(SHARES.log(), draws=5, temperature=0).tolist() == [0, 1, 0, 0]
+    assert drawn(PROBABILITIES.log(), draws=5, temperature=0).tolist() == [0, 1, 0, 0]
 
 
 @pytest.mark.parametrize("temperature", [1e-3, 1e-40, 5e-324])
@@ -46,11 +46,11 @@ def test_tiny_temperatures_do_not_overflow(temperature: float) -> None:
 
 def test_top_k_keeps_the_best_and_rescales() -> None:
     expected = torch.tensor([0, 4 / 7, 0, 3 / 7])
-    assert torch.allclose(drawn(SHARES.log(), top_k=2), expected, atol=0.04)
+    assert torch.allclose(drawn(PROBABILITIES.log(), top_k=2), expected, atol=0.04)
 
 
 def test_top_k_beyond_the_vocabulary_keeps_all() -> None:
-    assert torch.allclose(drawn(SHARES.log(), top_k=99), SHARES, atol=0.04)
+    assert torch.allclose(drawn(PROBABILITIES.log(), top_k=99), PROBABILITIES, atol=0.04)
 
 
 def test_top_k_of_one_is_the_best_even_among_equals() -> None:
@@ -64,18 +64,18 @@ def test_top_k_of_one_is_the_best_even_among_equals() -> None:
     ("top_p", "kept"), [(1e-9, [1]), (0.39, [1]), (0.41, [1, 3]), (0.69, [1, 3]), (0.71, [1, 2, 3])]
 )
 def test_top_p_keeps_the_smallest_set_that_reaches_it(top_p: float, kept: list[int]) -> None:
-    assert drawn(SHARES.log(), draws=300, top_p=top_p).nonzero().flatten().tolist() == kept
+    assert drawn(PROBABILITIES.log(), draws=300, top_p=top_p).nonzero().flatten().tolist() == kept
 
 
 def test_top_p_counts_after_top_k() -> None:
     # Of the two best (4/7, 3/7) the first alone reaches one half; of all four it would not.
-    assert drawn(SHARES.log(), draws=300, top_k=2, top_p=0.5).tolist() == [0, 1, 0, 0]
+    assert drawn(PROBABILITIES.log(), draws=300, top_k=2, top_p=0.5).tolist() == [0, 1, 0, 0]
 
 
 def test_banned_tokens_are_never_drawn() -> None:
-    shares = drawn(SHARES.log(), draws=500, banned=(1, 3))
-    assert shares[[1, 3]].tolist() == [0, 0]
-    assert drawn(SHARES.log(), draws=5, banned=(1,), temperature=0).argmax() == 3
+    probabilities = drawn(PROBABILITIES.log(), draws=500, banned=(1, 3))
+    assert probabilities[[1, 3]].tolist() == [0, 0]
+    assert drawn(PROBABILITIES.log(), draws=5, banned=(1,), temperature=0).argmax() == 3
 
 
 def test_penalty_divides_positive_scores_and_multiplies_negative_ones() -> None:
@@ -93,7 +93,7 @@ def test_penalty_changes_what_is_drawn() -> None:
 
 
 def test_scores_are_left_as_they_were() -> None:
-    scores = SHARES.double().log()
+    scores = PROBABILITIES.double().log()
     before = scores.clone()
     sample(scores, [1], [2], Sampling(), torch.Generator())
     assert torch.equal(scores, before)

@@ -60,29 +60,29 @@ def bare(text: str) -> str:
 
 @pytest.mark.parametrize("text", SCRIPTS)
 def test_words_join_to_the_text_and_own_their_tokens(trained: Tokenizer, text: str) -> None:
-    places = find_word_spans(trained, text)
-    assert "".join(places.words) == text
-    assert places.ids == trained.encode(text)
-    assert len(places.owners) == len(places.ids)
-    for number, word in enumerate(places.words):
-        own = [i for i, owner in zip(places.ids, places.owners, strict=True) if owner == number]
+    spans = find_word_spans(trained, text)
+    assert "".join(spans.words) == text
+    assert spans.ids == trained.encode(text)
+    assert len(spans.owners) == len(spans.ids)
+    for number, word in enumerate(spans.words):
+        own = [i for i, owner in zip(spans.ids, spans.owners, strict=True) if owner == number]
         assert bare(trained.decode(own)) == bare(trained.normalize(word)), word
 
 
 @pytest.mark.parametrize("text", SCRIPTS)
 def test_a_normaliser_that_folds_changes_no_word(imported: Tokenizer, text: str) -> None:
-    places = find_word_spans(imported, text)
-    assert "".join(places.words) == text
-    assert places.ids == imported.encode(text)
-    assert places.owners == sorted(places.owners)
-    assert all(0 <= owner < len(places.words) for owner in places.owners)
+    spans = find_word_spans(imported, text)
+    assert "".join(spans.words) == text
+    assert spans.ids == imported.encode(text)
+    assert spans.owners == sorted(spans.owners)
+    assert all(0 <= owner < len(spans.words) for owner in spans.owners)
 
 
 def test_folded_spaces_and_ligatures_keep_their_words(imported: Tokenizer) -> None:
-    places = find_word_spans(imported, "  Ce   ﬁlm\u00a0 est beau ")
-    assert places.words == ["  ", "Ce   ", "ﬁlm\u00a0 ", "est ", "beau "]
+    spans = find_word_spans(imported, "  Ce   ﬁlm\u00a0 est beau ")
+    assert spans.words == ["  ", "Ce   ", "ﬁlm\u00a0 ", "est ", "beau "]
     letters = [
-        imported.decode([i for i, o in zip(places.ids, places.owners, strict=True) if o == number])
+        imported.decode([i for i, o in zip(spans.ids, spans.owners, strict=True) if o == number])
         for number in range(5)
     ]
     assert letters[0] == ""
@@ -102,16 +102,16 @@ def test_words_keep_the_space_after_them(trained: Tokenizer) -> None:
 
 
 def test_a_lone_space_piece_belongs_to_the_word_it_begins(trained: Tokenizer) -> None:
-    places = find_word_spans(trained, "beau §§")
-    owned = [trained.piece(i) for i, o in zip(places.ids, places.owners, strict=True) if o == 1]
+    spans = find_word_spans(trained, "beau §§")
+    owned = [trained.piece(i) for i, o in zip(spans.ids, spans.owners, strict=True) if o == 1]
     assert owned[0].startswith("▁")
-    assert all(owner == 0 for owner in places.owners[: places.owners.index(1)])
+    assert all(owner == 0 for owner in spans.owners[: spans.owners.index(1)])
 
 
 def test_spaces_at_the_end_belong_to_the_last_word(trained: Tokenizer) -> None:
-    places = find_word_spans(trained, "beau   ")
-    assert places.words == ["beau   "]
-    assert set(places.owners) == {0}
+    spans = find_word_spans(trained, "beau   ")
+    assert spans.words == ["beau   "]
+    assert set(spans.owners) == {0}
 
 
 @pytest.mark.parametrize("text", ["这本书很好看\uff0c我很喜欢。", "หนังสือดีมากอ่านสนุก"])
@@ -145,8 +145,8 @@ def test_only_endless_words_are_cut(trained: Tokenizer) -> None:
 
 
 def test_an_empty_text_has_no_words(trained: Tokenizer) -> None:
-    places = find_word_spans(trained, "")
-    assert (places.words, places.ids, places.owners) == ([], [], [])
+    spans = find_word_spans(trained, "")
+    assert (spans.words, spans.ids, spans.owners) == ([], [], [])
 
 
 def test_half_a_character_is_the_users_mistake(trained: Tokenizer) -> None:
@@ -156,6 +156,6 @@ def test_half_a_character_is_the_users_mistake(trained: Tokenizer) -> None:
 
 def test_a_very_long_text_takes_no_more_than_its_length(trained: Tokenizer) -> None:
     began = time.process_time()
-    places = find_word_spans(trained, "好看" * 20_000 + " livre" * 20_000)
+    spans = find_word_spans(trained, "好看" * 20_000 + " livre" * 20_000)
     assert time.process_time() - began < 5
-    assert len(places.words) > 20_000
+    assert len(spans.words) > 20_000

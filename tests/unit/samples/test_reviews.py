@@ -75,10 +75,10 @@ def test_no_two_are_equal_or_nearly_so(texts: list[str]) -> None:
 
 def test_no_two_share_a_frame(texts: list[str]) -> None:
     words = [plain_words(text) for text in texts]
-    assert shared((place, tuple(text[:4])) for place, text in enumerate(words)) == []
+    assert shared((index, tuple(text[:4])) for index, text in enumerate(words)) == []
     runs = (
-        (place, tuple(text[start : start + 7]))
-        for place, text in enumerate(words)
+        (index, tuple(text[start : start + 7]))
+        for index, text in enumerate(words)
         for start in range(len(text) - 6)
     )
     assert shared(runs) == []

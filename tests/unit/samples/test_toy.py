@@ -63,7 +63,7 @@ def test_labels_are_balanced_in_every_even_prefix() -> None:
     labels, _ = split(200, 3)
     for count in range(2, 201, 2):
         assert labels[:count].count("positif") == count // 2
-    # The order inside a pair is drawn: the place does not tell the label.
+    # The order inside a pair is drawn: the position does not reveal the label.
     assert 30 < labels[::2].count("positif") < 70
 
 
@@ -194,13 +194,13 @@ def test_entropies_agree_with_a_large_sample(order: int) -> None:
     def entropy(kept: list[int]) -> float:
         counts: Counter[tuple[str, ...]] = Counter()
         for window, count in windows.items():
-            counts[tuple(window[place] for place in kept)] += count
-        shares = np.array(list(counts.values())) / windows.total()
-        return float(-(shares * np.log2(shares)).sum())
+            counts[tuple(window[index] for index in kept)] += count
+        frequencies = np.array(list(counts.values())) / windows.total()
+        return float(-(frequencies * np.log2(frequencies)).sum())
 
     everything = list(range(2 * order + 1))
     before = everything[:order]
-    around = [place for place in everything if place != order]
+    around = [index for index in everything if index != order]
     assert entropy([*before, order]) - entropy(before) == pytest.approx(
         language.entropy_rate, abs=0.02
     )

@@ -57,7 +57,7 @@ class Trainer:
         self.clock = Clock()
 
     def batches(self, step: int) -> Sequence[Batch]:
-        """Eight texts a step in as many parts as the recipe says."""
+        """Eight texts per step in as many micro-batches as the recipe says."""
         source = rng(0, "toy", step)
         assert isinstance(self.objective, ClassificationObjective)
         texts = [source.integers(5, VOCAB, size=source.integers(3, 14)) for _ in range(8)]

@@ -193,7 +193,7 @@ def test_a_better_one_replaces_the_best(tmp_path: Path) -> None:
 
 
 def test_the_best_of_the_last_checkpoint_survives_until_the_next(tmp_path: Path) -> None:
-    """After a crash the run goes on from the checkpoint, and its best must still be there."""
+    """A run resumed after a crash needs the best weights of its checkpoint."""
     model, optimizer = make()
     digest = save_best(tmp_path, model, 80)
     state = TrainingState(step=100, best_step=80, best_hash=digest)
@@ -226,9 +226,9 @@ def largest_file(size: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-@pytest.mark.parametrize(("share", "failing"), [(0.5, WEIGHTS), (1.2, OPTIMIZER)])
+@pytest.mark.parametrize(("fraction", "failing"), [(0.5, WEIGHTS), (1.2, OPTIMIZER)])
 def test_a_disk_that_fills_up_leaves_the_last_checkpoint(
-    checkpoints: Path, share: float, failing: str
+    checkpoints: Path, fraction: float, failing: str
 ) -> None:
     folder = checkpoints / "step-00000003"
     size = (folder / WEIGHTS).stat().st_size
@@ -239,7 +239,7 @@ def test_a_disk_that_fills_up_leaves_the_last_checkpoint(
     take_steps(model, optimizer, 1)
     with (
         pytest.raises(RunError, match="could not write") as caught,
-        largest_file(int(share * size)),
+        largest_file(int(fraction * size)),
     ):
         save_checkpoint(checkpoints, model, optimizer, TrainingState(step=4))
     assert failing in str(caught.value) and "unchanged" in str(caught.value)
@@ -354,7 +354,7 @@ def test_a_foreign_tokenizer_is_refused(run: RunDirectory, tiny_tokenizer: Token
 
 @pytest.fixture
 def grown(run: RunDirectory) -> RunDirectory:
-    """The run, finished, with a lineage that says where it was made."""
+    """The run, finished, with a lineage that contains local paths."""
     lineage = run.manifest().lineage.model_copy(
         update={
             "command": ["greffe", "pretrain", "/home/me/text.txt"],

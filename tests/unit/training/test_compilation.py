@@ -110,8 +110,8 @@ def test_the_faster_way_is_kept_and_said(
 
     assert compile_if_faster(model, work) is kept
     assert (model.base._compiled_call_impl is not None) is kept
-    said = capsys.readouterr().err
-    assert f"torch.compile {'on' if kept else 'off'}: {with_it * 1e3:.0f} ms" in said
+    output = capsys.readouterr().err
+    assert f"torch.compile {'on' if kept else 'off'}: {with_it * 1e3:.0f} ms" in output
 
 
 def test_a_compiler_that_fails_is_told_and_done_without(

@@ -33,11 +33,11 @@ def test_threads_are_those_wanted_or_told_or_a_share_of_the_cores(
     assert set_up_compute() == 1 == torch.get_num_threads()
 
 
-@pytest.mark.parametrize("told", ["", "0", "many", "2,1"])
+@pytest.mark.parametrize("value", ["", "0", "many", "2,1"])
 def test_a_number_of_threads_that_says_nothing_is_passed_over(
-    monkeypatch: pytest.MonkeyPatch, told: str
+    monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", told)
+    monkeypatch.setenv("OMP_NUM_THREADS", value)
     assert set_up_compute() == cores()
 
 

@@ -52,9 +52,9 @@ found = {
     "gradients": gradients,
     "sum": world.sum([1.0 + world.rank, 0.5]),
     "broadcast": world.broadcast(7.0 + world.rank),
-    "share": world.shard(np.arange(5)).tolist(),
+    "shard": world.shard(np.arange(5)).tolist(),
 }
-notice(f"said by {world.rank}")
+notice(f"printed by {world.rank}")
 world.barrier()
 world.leave()
 print(json.dumps(found))
@@ -65,7 +65,7 @@ def test_two_processes_agree(two_ranks: Callable[..., list[tuple[str, str]]]) ->
     """A rank whose rows needed no masked head still takes part in the sum of its gradient."""
     outputs = two_ranks(RANK)
     # Only the first one speaks to the user.
-    assert "said by 0" in outputs[0][1] and "said by 1" not in outputs[1][1]
+    assert "printed by 0" in outputs[0][1] and "printed by 1" not in outputs[1][1]
     for rank, (answer, _) in enumerate(outputs):
         assert json.loads(answer) == {
             "rank": rank,
@@ -78,5 +78,5 @@ def test_two_processes_agree(two_ranks: Callable[..., list[tuple[str, str]]]) ->
             },
             "sum": [3.0, 1.0],
             "broadcast": 7.0,
-            "share": [[0, 1, 2], [3, 4]][rank],
+            "shard": [[0, 1, 2], [3, 4]][rank],
         }

@@ -260,7 +260,7 @@ def test_several_ranks_sum_whole_tables() -> None:
     for seen, expected in zip(world.seen, whole.parameters(), strict=True):
         assert not seen.is_sparse
         torch.testing.assert_close(seen, expected.grad)
-    # The other rank's rows come in with the sum, and are measured and clipped like one's own.
+    # The other rank's rows are part of the sum and are clipped in the same way.
     model.embedding.weight.grad[VOCAB - 1] = 3.0
     norm = gradients.clip(0.5)
     assert norm >= 3.0 * math.sqrt(WIDTH)

@@ -20,7 +20,7 @@ def send(number: signal.Signals) -> None:
 
 @pytest.fixture
 def heard() -> Any:
-    """Handlers of ours in the place of those that would end the tests."""
+    """Replace the handlers that would end the tests."""
     numbers: list[int] = []
     before = {number: signal.signal(number, lambda n, _: numbers.append(n)) for number in SIGNALS}
     yield numbers

@@ -49,7 +49,7 @@ def test_the_schedule_is_what_the_optimizer_gets(trainer: Make) -> None:
         assert made.optimizer.param_groups[-1]["lr"] == step.lr
         assert made.optimizer.param_groups[0]["lr"] == pytest.approx(step.lr / 16)
     expected = [0.01, 0.2, 0.4, 0.6, 0.8, 1, 0.8, 0.6, 0.4, 0.2]
-    assert rates == pytest.approx([1e-2 * share for share in expected])
+    assert rates == pytest.approx([1e-2 * factor for factor in expected])
 
 
 def test_a_budget_in_seconds_ends_with_its_schedule_complete(
