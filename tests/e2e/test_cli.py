@@ -47,6 +47,41 @@ def test_public_names_are_sorted_and_there():
     assert all(getattr(greffe, name) is not None for name in public)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("pretrain", "text.txt", "--out", "o", "--replant"),
+        ("finetune", "--data", "t.tsv", "--out", "o", "--also", "u.tsv"),
+        ("finetune", "--data", "t.tsv", "--out", "o", "--members", "2"),
+        ("linear", "--data", "t.tsv", "--out", "o", "--teacher", "run"),
+        ("stack", "--data", "t.tsv", "--out", "o"),
+        ("blend", "a", "b", "--out", "o"),
+    ],
+)
+def test_old_names_are_gone(command, words):
+    outcome = command(*words)
+    assert outcome.code == 2
+    assert "No such" in outcome.err
+
+
+def test_from_and_scratch_exclude_each_other(command, world, tmp_path):
+    outcome = command(
+        *("finetune", "--from", world.base, "--scratch", "--data", world.train),
+        *("--out", tmp_path / "r"),
+    )
+    assert outcome.code == 2
+    assert "--from and --scratch are mutually exclusive." in outcome.err
+
+
+def test_unknown_keywords_are_explained(world, tmp_path):
+    with pytest.raises(TypeError, match=r"did you mean 'budget'\?"):
+        greffe.finetune(world.base, data=world.train, out=tmp_path / "r", bugdet="1m")
+
+
+def test_completion_for_the_shell(command):
+    assert "--install-completion" in command("--help").out
+
+
 def test_version(command):
     assert command("--version").out == f"greffe {greffe.__version__}\n"
 

@@ -1,4 +1,4 @@
-"""A study beside labelled texts of others: one more arm, what it reuses and what it refuses."""
+"""A study with auxiliary data: one more arm, what it reuses and what it refuses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def compared(world: Any, out: Path, **more: Any) -> Study:
 def grown(
     world: Any, cells_computed_by: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Study, list[str]]:
-    """A study that is first made alone, then goes on beside others; what that computed."""
+    """A study first without, then with auxiliary data, and what the second part computed."""
     out = tmp_path_factory.mktemp("tfidf+aux") / "study"
     compared(world, out)
     tables = [OTHERS[:150], OTHERS[150:]]
@@ -68,18 +68,18 @@ def test_the_arm_is_in_the_document_and_ahead_of_tfidf_alone(study: Study) -> No
     assert {"auxiliary 1", "auxiliary 2"} <= set(found.repeat.hashes)
 
 
-def test_the_kept_run_predicts_and_knows_what_it_learnt_from(study: Study) -> None:
+def test_the_kept_run_predicts_and_records_its_data(study: Study) -> None:
     [kept] = [arm.kept_run for arm in study.found.arms if arm.name == "tfidf+aux"]
     run = greffe.load(study.path / str(kept))
     assert run.linear.settings.auxiliary == 300
     assert {"train", "auxiliary 1", "auxiliary 2"} == set(run.manifest().lineage.data)
     cell = study.cell("tfidf+aux-all-1")
     assert cell is not None and cell.result is not None
-    said = [list(one.probabilities.values()) for one in run.predict(one.text for one in TEST)]
-    assert said == [pytest.approx(row, abs=1e-5) for row in cell.result.probabilities]
+    predicted = [list(one.probabilities.values()) for one in run.predict(one.text for one in TEST)]
+    assert predicted == [pytest.approx(row, abs=1e-5) for row in cell.result.probabilities]
 
 
-def test_test_texts_among_the_others_are_never_learnt_from(world: Any, tmp_path: Path) -> None:
+def test_test_texts_in_the_auxiliary_data_are_left_out(world: Any, tmp_path: Path) -> None:
     copies = [Example(f" {one.text.upper()} ", one.label) for one in TEST]
     study = compared(world, tmp_path / "study", labels=[], aux_data=[[*OTHERS[:150], *copies]])
     [kept] = [arm.kept_run for arm in study.found.arms if arm.name == "tfidf+aux"]

@@ -7,7 +7,7 @@ from greffe.model.weights import base_hash
 from greffe.progress import quiet
 
 
-def test_a_base_goes_on_with_raw_text_and_its_own_tokenizer(world, tmp_path, capsys):
+def test_a_base_continues_on_raw_text_with_its_tokenizer(world, tmp_path, capsys):
     run = greffe.pretrain(
         world.text,
         tmp_path / "adapted",
@@ -26,7 +26,7 @@ def test_a_base_goes_on_with_raw_text_and_its_own_tokenizer(world, tmp_path, cap
     assert base_hash(run.model) != lineage.initial_base
 
 
-def test_a_base_goes_on_in_a_vocabulary_of_the_text(command, world, tmp_path):
+def test_a_base_continues_in_a_new_vocabulary(command, world, tmp_path):
     words = ("pretrain", world.text, "--from", world.base, "--new-vocab", 640)
     more = ("--lowercase", "--budget", "2steps", "--set", "train.threads=1")
     done = command(*words, *more, "--out", tmp_path / "own")
@@ -43,13 +43,13 @@ def test_another_objective_keeps_the_base_and_gets_a_new_head(world, tmp_path, c
     run = greffe.pretrain(
         world.corpus, tmp_path / "r", from_=world.base, objective="next_sentence", budget="2steps"
     )
-    said = capsys.readouterr().err
-    assert "new: head next_sentence" in said
-    assert "not loaded: head next_token" in said
+    shown = capsys.readouterr().err
+    assert "new: head next_sentence" in shown
+    assert "not loaded: head next_token" in shown
     assert set(run.manifest().heads) == {"masked_token", "next_sentence"}
 
 
-def test_a_classifier_is_grafted_onto_another_task(world, tmp_path):
+def test_a_classifier_is_the_base_of_another_task(world, tmp_path):
     other = [("un deux trois", "a"), ("quatre cinq", "b"), ("six", "c")] * 4
     with quiet():
         run = greffe.finetune(
@@ -73,9 +73,9 @@ def test_the_same_labels_keep_the_head_unless_told_otherwise(world, tmp_path, ca
             budget="1epochs",
             new_head=new_head,
         )
-        said = capsys.readouterr().err
-        assert ("; new: " in said) == new_head, said
-        assert words.rstrip("; ") in said
+        shown = capsys.readouterr().err
+        assert ("; new: " in shown) == new_head, shown
+        assert words.rstrip("; ") in shown
 
 
 def test_a_classifiers_base_can_be_pretrained_further(world, tmp_path):

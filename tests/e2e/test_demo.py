@@ -20,11 +20,11 @@ def test_the_demo_ends_with_a_verdict_and_is_not_repeated(
     began = time.perf_counter()
     verdict = demo(tmp_path / "demo")
     taken = time.perf_counter() - began
-    said = capsys.readouterr().err
-    assert "3,628,032 parameters" in said
-    assert "it continues: Bonjour les" in said
+    shown = capsys.readouterr().err
+    assert "3,628,032 parameters" in shown
+    assert "it continues: Bonjour les" in shown
     for text in demo_module.SENTENCES:
-        assert text in said
+        assert text in shown
     for command in ("greffe pretrain", "greffe compare", "greffe finetune"):
         assert command in verdict
     assert "pretraining" in verdict

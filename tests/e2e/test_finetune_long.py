@@ -7,7 +7,7 @@ import json
 import greffe
 
 
-def test_texts_longer_than_the_context_are_learnt_from_in_windows(world, tmp_path, capsys):
+def test_texts_longer_than_the_context_are_read_in_windows(world, tmp_path, capsys):
     long = tmp_path / "long.tsv"
     rows = [line.split("\t") for line in world.train.read_text("utf-8").splitlines()]
     long.write_text("".join(f"{label}\t{f'{text} ' * 40}\n" for label, text in rows), "utf-8")

@@ -1,4 +1,4 @@
-"""greffe finetune --aux-data: labels of others first, then one's own, in one command."""
+"""greffe finetune --aux-data: auxiliary labels first, then yours, in one command."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ def test_tables_of_others_are_known_to_the_run(
         stacked = greffe.linear(world.valid, tmp_path / "stacked", base=tmp_path / "clf")
         greffe.ensemble([tmp_path / "clf", stacked], tmp_path / "both")
     for name in ("clf", "stacked", "both"):
-        told = command("evaluate", tmp_path / name, "--data", others[1])
-        assert told.code == 0 and "scores will be optimistic" in told.err
+        shown = command("evaluate", tmp_path / name, "--data", others[1])
+        assert shown.code == 0 and "scores will be optimistic" in shown.err
 
 
-def test_a_finished_run_is_kept_unless_told_otherwise(
+def test_a_finished_run_is_kept_unless_shown_otherwise(
     command: Callable[..., Any], words: list[str | Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "clf"
@@ -98,7 +98,7 @@ def test_a_finished_run_is_kept_unless_told_otherwise(
     assert (out / "weights.safetensors").read_bytes() != before
 
 
-def test_labels_of_others_must_be_ones_own(
+def test_auxiliary_labels_must_be_the_targets(
     command: Callable[..., Any], world: Any, tmp_path: Path
 ) -> None:
     stars = tmp_path / "stars.tsv"

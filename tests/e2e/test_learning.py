@@ -1,4 +1,4 @@
-"""Tiny models learn a made-up language to near its entropy; what they learnt is carried over."""
+"""Tiny models learn a made-up language to near its entropy; what they learned is transferred."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_masked_model_is_better_than_any_left_to_right_one_could_be(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", ["hybrid", "causal"])
-def test_a_grafted_classifier_beats_scratch_with_few_labels(tmp_path, objective):
+def test_a_pretrained_classifier_beats_scratch_with_few_labels(tmp_path, objective):
     language = MarkovLanguage(seed=3, words=16)
     texts = [example.text for example in directed(language, 1600, 5)]
     base = grow(tmp_path, texts, objective, 600)
@@ -73,10 +73,10 @@ def test_a_grafted_classifier_beats_scratch_with_few_labels(tmp_path, objective)
         directed(language, count, seed) for count, seed in ((24, 6), (60, 7), (200, 8))
     )
     accuracies = {}
-    for arm in ("grafted", "scratch"):
+    for arm in ("pretrained", "scratch"):
         with quiet():
             run = greffe.finetune(
-                base if arm == "grafted" else None,
+                base if arm == "pretrained" else None,
                 scratch=arm == "scratch",
                 like=base if arm == "scratch" else None,
                 data=train,
@@ -87,9 +87,9 @@ def test_a_grafted_classifier_beats_scratch_with_few_labels(tmp_path, objective)
             )
             accuracies[arm] = run.evaluate(test).accuracy
         initial = run.manifest().lineage.initial_base
-        assert (initial == base_hash(base.model)) == (arm == "grafted")
-    assert accuracies["grafted"] > 0.85, accuracies
-    assert accuracies["grafted"] > accuracies["scratch"] + 0.15, accuracies
+        assert (initial == base_hash(base.model)) == (arm == "pretrained")
+    assert accuracies["pretrained"] > 0.85, accuracies
+    assert accuracies["pretrained"] > accuracies["scratch"] + 0.15, accuracies
 
 
 @pytest.mark.slow
@@ -124,7 +124,7 @@ def test_a_study_shows_what_is_there(tmp_path):
 
 @pytest.mark.slow
 def test_a_study_shows_nothing_where_nothing_is(tmp_path):
-    """A base that learnt nothing: its arm and scratch are the same but for chance."""
+    """A base that learned nothing: its arm and scratch are the same but for chance."""
     language = MarkovLanguage(seed=3, words=16)
     texts = list(language.documents(60, seed=5))
     (tmp_path / "text.txt").write_text("\n".join(texts) + "\n", "utf-8")

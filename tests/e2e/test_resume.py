@@ -83,7 +83,7 @@ def test_pretraining_stopped_three_times(world, tmp_path, monkeypatch, objective
 
 
 def fine_tuned(world, out: Path, changes: list[str], *, soup: int | None = None) -> str:
-    """The hash of the weights that four epochs end with, begun anew or gone on with."""
+    """Return the hash of the weights after four epochs, new or resumed."""
     with quiet():
         run = greffe.finetune(
             world.base,
@@ -165,8 +165,8 @@ def test_killed_at_random_points(world, tmp_path):
     subprocess.run(command(world, whole), check=True, env=environment, capture_output=True)
     source = random.Random(7)
     for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGINT):
-        begun = last_checkpoint(parts / "checkpoints")
-        step = int(begun.name.removeprefix("step-")) if begun else 0
+        started = last_checkpoint(parts / "checkpoints")
+        step = int(started.name.removeprefix("step-")) if started else 0
         with subprocess.Popen(
             command(world, parts), env=environment, stderr=subprocess.PIPE, text=True
         ) as process:

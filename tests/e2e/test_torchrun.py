@@ -82,7 +82,7 @@ def test_two_ranks_learn_labels_of_others_first(world, tmp_path):
             *(*words, "--aux-data", table, "--out", tmp_path / "two", "--overwrite"),
             *("--budget", "4steps", "--set", "objective.dropout=0"),
         )
-        assert errors.count("24 texts are one's own too") == 1
+        assert errors.count("24 texts are in your data too") == 1
     assert_same(alone, greffe.load(tmp_path / "two"))
 
 

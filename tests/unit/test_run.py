@@ -55,7 +55,7 @@ def make_manifest(**fields: Any) -> Manifest:
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDirectory:
-    """A run that has begun."""
+    """A run that has started."""
     made = RunDirectory(tmp_path / "run")
     made.path.mkdir()
     made.write_recipe(Recipe())

@@ -1,4 +1,4 @@
-"""A budget in time becomes a recipe: what is chosen, what never is, and what is said about it."""
+"""A budget in time becomes a recipe: what is chosen, what never is, and the reasons."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def test_every_choice_is_a_valid_recipe_with_three_reasons(
     assert recipe.tokenizer.vocab in {pieces for _, pieces in VOCABS}
     assert len(fitted.reasons) == 3
     assert [reason.split(":")[0] for reason in fitted.reasons] == ["machine", "text", "time"]
-    said = " ".join(fitted.reasons)
-    assert f"width {recipe.model.width}, {recipe.model.layers} layers" in said
-    assert f"batch {recipe.train.batch}" in said and f"{recipe.tokenizer.vocab:,} pieces" in said
+    shown = " ".join(fitted.reasons)
+    assert f"width {recipe.model.width}, {recipe.model.layers} layers" in shown
+    assert f"batch {recipe.train.batch}" in shown and f"{recipe.tokenizer.vocab:,} pieces" in shown
 
 
 def test_more_time_or_a_faster_machine_never_means_a_smaller_base() -> None:
@@ -124,5 +124,7 @@ def test_the_reasons_are_told(
     text.write_bytes(b"un deux trois\n" * 100_000)
     recipe = autosized_recipe([text], Training(objective="hybrid", budget="20m"), None, World())
     assert recipe.objective.kind == "hybrid" and recipe.name == "autosized"
-    said = capsys.readouterr().err
-    assert "machine: 150 billion" in said and "text: 1.4M bytes" in said and "time: 20 min" in said
+    shown = capsys.readouterr().err
+    assert (
+        "machine: 150 billion" in shown and "text: 1.4M bytes" in shown and "time: 20 min" in shown
+    )

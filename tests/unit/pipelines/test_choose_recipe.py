@@ -1,4 +1,4 @@
-"""A pretraining with a budget in time and no recipe: fitted once, and the same when it goes on."""
+"""A pretraining with a budget in time and no recipe is autosized once, not again on resume."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def text(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def speeds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What the machine is said to do, and how often it was asked."""
+    """The speeds that the machine reports, one per measurement."""
     asked: list[float] = []
 
     def measure() -> float:

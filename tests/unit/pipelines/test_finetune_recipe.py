@@ -25,7 +25,7 @@ def test_the_recipes_own_budget_keeps_its_least_steps() -> None:
 
 
 @pytest.mark.parametrize("change", ["finetune.budget=1epochs", "train.budget = '1epochs'"])
-def test_a_budget_of_ones_own_is_meant_as_said(change: str) -> None:
+def test_the_users_budget_is_exact(change: str) -> None:
     chosen = finetune_recipe(recipe=load_recipe("small"), changes=[change])
     assert (chosen.train.budget, chosen.train.least_steps) == ("1epochs", 0)
     assert chosen.train.soup == 1
@@ -33,20 +33,20 @@ def test_a_budget_of_ones_own_is_meant_as_said(change: str) -> None:
     assert flag.train == chosen.train
 
 
-def test_members_of_ones_own_stay_beside_a_budget_of_ones_own() -> None:
+def test_the_users_soup_stays_with_the_users_budget() -> None:
     flag = finetune_recipe(recipe="small", budget="1epochs", soup=2)
     assert flag.train.soup == 2
     changed = finetune_recipe(recipe="small", budget="1epochs", changes=["train.soup=4"])
     assert changed.train.soup == 4
 
 
-def test_least_steps_of_ones_own_stay_beside_a_budget_of_ones_own() -> None:
+def test_the_users_least_steps_stay_with_the_users_budget() -> None:
     changes = ["finetune.least_steps=30"]
     chosen = finetune_recipe(recipe="small", budget="1epochs", changes=changes)
     assert chosen.train.least_steps == 30
 
 
-def test_teaching_and_grafting_change_how_labels_are_learnt_and_nothing_else(
+def test_intermediate_and_target_change_only_how_labels_are_learned(
     tmp_path: Path,
 ) -> None:
     base = RunDirectory(tmp_path)

@@ -1,4 +1,4 @@
-"""Training over a run directory: what is logged, saved, kept, and how it goes on."""
+"""Training over a run directory: what is logged, saved, kept, and how it resumes."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def test_broken_steps_are_told_counted_and_end_the_run(
     ended = Fitter(tmp_path / "many", nonfinite_limit=3)
     with pytest.raises(TrainingError, match="3 steps in a row"):
         ended.fit(Toy(breaking=99))
-    # Nothing was learnt that is worth keeping; a checkpoint from before would have stayed.
+    # Nothing was learned that is worth keeping; a checkpoint from before would have stayed.
     assert checkpoint.last_checkpoint(ended.run.checkpoints_path) is None
 
 

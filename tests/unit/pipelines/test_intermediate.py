@@ -51,7 +51,7 @@ def test_each_table_is_looked_at_by_itself() -> None:
     assert len(mix([[*praising, *complaining]], seed=0)) == 120
 
 
-def test_a_table_of_one_class_is_taken_whole() -> None:
+def test_a_table_of_one_class_is_used_whole() -> None:
     assert mix([table(good=7), table(bad=3)], seed=0) == [*table(good=7), *table(bad=3)]
 
 
@@ -88,7 +88,7 @@ TrainIntermediate = Callable[..., Intermediate]
 
 @pytest.fixture
 def train_intermediate(fresh_run: Callable[..., RunDirectory], tmp_path: Path) -> TrainIntermediate:
-    """Teach ninety reviews to a fresh base, for twelve of one's own."""
+    """Fine-tune a fresh base on ninety auxiliary reviews, for a target of twelve."""
     parent = fresh_run("parent")
 
     def run(aux_data: Sequence[list[Example]] = (), **choices: Any) -> Intermediate:
@@ -100,7 +100,7 @@ def train_intermediate(fresh_run: Callable[..., RunDirectory], tmp_path: Path) -
     return run
 
 
-def test_what_it_learnt_from_is_recorded(train_intermediate: TrainIntermediate) -> None:
+def test_the_auxiliary_data_is_recorded(train_intermediate: TrainIntermediate) -> None:
     intermediate = train_intermediate([reviews(60, 2), reviews(40, 3)]).run
     manifest = intermediate.manifest()
     assert (manifest.kind, manifest.status) == ("classifier", "finished")
@@ -109,7 +109,7 @@ def test_what_it_learnt_from_is_recorded(train_intermediate: TrainIntermediate) 
     assert trained_on(intermediate, [data_hash(reviews(40, 3))])
 
 
-def test_what_grows_from_it_has_learnt_the_same(
+def test_a_run_that_starts_from_it_has_seen_the_same_data(
     train_intermediate: TrainIntermediate, tmp_path: Path
 ) -> None:
     intermediate = train_intermediate().run
@@ -120,7 +120,7 @@ def test_what_grows_from_it_has_learnt_the_same(
     assert not trained_on(run, [earlier["earlier valid"]])
 
 
-def test_copies_of_known_texts_are_not_taught(
+def test_copies_of_target_texts_are_left_out(
     train_intermediate: TrainIntermediate, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [*reviews(12, 1)[:5], *reviews(90, 2)]
@@ -147,7 +147,7 @@ def test_the_last_weights_are_kept(
         (["classification.lowercase=true"], "lowercase", True),
     ],
 )
-def test_the_head_is_shaped_as_the_grafting_needs_it(
+def test_the_head_has_the_shape_that_the_target_needs(
     train_intermediate: TrainIntermediate,
     tmp_path: Path,
     changes: list[str],
@@ -171,7 +171,7 @@ def test_the_head_is_shaped_as_the_grafting_needs_it(
     assert run.manifest().lineage.initial_head == head_hash(taken)
 
 
-def test_interrupted_it_goes_on(
+def test_it_resumes(
     train_intermediate: TrainIntermediate,
     interrupted: Callable[[], AbstractContextManager[None]],
     tmp_path: Path,
@@ -185,7 +185,7 @@ def test_interrupted_it_goes_on(
     assert went_on.weights == whole.weights is not None
 
 
-def test_it_goes_on_with_its_own_tables_base_and_seed(
+def test_it_resumes_with_the_same_tables_base_and_seed(
     train_intermediate: TrainIntermediate, fresh_run: Callable[..., RunDirectory]
 ) -> None:
     before = train_intermediate().run.manifest()
@@ -196,12 +196,12 @@ def test_it_goes_on_with_its_own_tables_base_and_seed(
     for seeded in ({"seed": 3}, {"changes": ["seed=3"]}):
         with pytest.raises(RecipeError, match="seed was 0, now 3"):
             train_intermediate(**seeded, resume=True)
-    with pytest.raises(MismatchError, match="other data"):  # texts that were taught, held out now
+    with pytest.raises(MismatchError, match="other data"):  # auxiliary texts, held out now
         train_intermediate(valid=reviews(90, 2)[:6], resume=True)
     assert train_intermediate(resume=True).run.manifest() == before
 
 
-def test_a_folder_goes_on_with_or_without_others_as_it_began(
+def test_a_folder_resumes_with_or_without_auxiliary_data_as_it_started(
     train_intermediate: TrainIntermediate, fresh_run: Callable[..., RunDirectory], tmp_path: Path
 ) -> None:
     intermediate = train_intermediate()

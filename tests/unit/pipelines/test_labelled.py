@@ -26,9 +26,9 @@ def test_a_long_text_is_cut_and_told(examples, tiny_tokenizer: Tokenizer, capsys
     whole = tiny_tokenizer.encode(examples[1].text)
     assert rows.targets.tolist() == [0, 1, 2]
     assert rows.ids[1].tolist() == tiny_tokenizer.wrap(whole[: CONTEXT - 2]).tolist()
-    said = capsys.readouterr().err
-    assert "1 of 3 texts are longer than the context, 16 tokens" in said
-    assert "their beginning" in said
+    shown = capsys.readouterr().err
+    assert "1 of 3 texts are longer than the context, 16 tokens" in shown
+    assert "their beginning" in shown
 
 
 def test_windows_read_all_of_it_each_with_the_label(

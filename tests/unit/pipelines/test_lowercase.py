@@ -52,7 +52,7 @@ def lowercase_base(folder: Path) -> RunDirectory:
 
 
 def scores(run: RunDirectory, *texts: str) -> list[dict[str, float]]:
-    return [said.probabilities for said in greffe.load(run.path).predict(list(texts))]
+    return [one.probabilities for one in greffe.load(run.path).predict(list(texts))]
 
 
 def test_capitals_change_nothing_for_a_lowercased_classifier(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_capitals_change_nothing_for_a_lowercased_classifier(tmp_path: Path) -> 
     assert first != second
 
 
-def test_a_new_vocabulary_is_learnt_from_small_letters(tmp_path: Path) -> None:
+def test_a_new_vocabulary_is_learned_from_lowercase_text(tmp_path: Path) -> None:
     tokenizer = load_tokenizer(intermediate(tmp_path / "small", "lowercase=true"))
     assert tokenizer.id_of("▁superbe") is not None
     assert tokenizer.id_of("▁SUPERBE") is None
@@ -97,7 +97,7 @@ def _corpus(folder: Path) -> Path:
     return path
 
 
-def test_what_has_learnt_labels_reads_with_its_own_tokenizer(
+def test_a_classifier_keeps_its_tokenizer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = lowercase_base(tmp_path)
@@ -120,7 +120,7 @@ def test_a_stacked_run_carries_the_tokenizer_that_its_base_was_read_with(tmp_pat
     assert first == second
 
 
-def test_a_base_that_reads_small_letters_says_so_before_it_writes(
+def test_a_lowercasing_base_is_announced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     classifier = intermediate(tmp_path / "small", "lowercase=true")

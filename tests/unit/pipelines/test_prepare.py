@@ -32,10 +32,10 @@ from greffe.errors import (
     RunExistsError,
 )
 from greffe.output_folder import OutputFolder
-from greffe.pipelines import prepare as stage
+from greffe.pipelines import prepare as prepare_module
 from greffe.storage import read_json
 
-prepare = flat_keywords(stage.prepare)
+prepare = flat_keywords(prepare_module.prepare)
 
 SMALL = TokenizerSpec(vocab=400)
 WORDS = ["le", "la", "un", "une", "livre", "film", "histoire", "très", "beau", "grand", "été", "où"]
@@ -65,10 +65,11 @@ def content(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage, "SHARD_BYTES", 20_000)
-    monkeypatch.setattr(stage, "CHUNK_BYTES", 4_000)
+    monkeypatch.setattr(prepare_module, "SHARD_BYTES", 20_000)
+    monkeypatch.setattr(prepare_module, "CHUNK_BYTES", 4_000)
     monkeypatch.setattr(encoding, "CHUNK_BYTES", 4_000)
-    monkeypatch.setattr(stage, "cores", lambda: 1)  # processes only where a test asks for them
+    # Processes only where a test asks for them.
+    monkeypatch.setattr(prepare_module, "cores", lambda: 1)
 
 
 # --- what comes out -----------------------------------------------------------------------------
@@ -164,7 +165,7 @@ def test_five_megabytes_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     corpus = prepare(source, tmp_path / "out", tokenizer=tokenizer, workers=1)
     assert 5 <= corpus.manifest.documents <= 6
     assert corpus.manifest.bytes > len(line.encode()) - 10
-    assert capsys.readouterr().err.count("split into parts") == 1  # said once, read twice
+    assert capsys.readouterr().err.count("split into parts") == 1  # printed once, read twice
 
 
 def test_compressed_and_plain_sources_together(tmp_path: Path) -> None:
@@ -210,7 +211,7 @@ def test_tokenizer_is_trained_on_training_documents_only(
         seen.extend(documents)
         return train_tokenizer(iter(seen), spec, letters)
 
-    monkeypatch.setattr(stage, "train_tokenizer", spy)
+    monkeypatch.setattr(prepare_module, "train_tokenizer", spy)
     corpus = prepare(source, tmp_path / "out", vocab=400, valid=0.2)
     assert seen == texts(corpus, "train")
 
@@ -229,8 +230,8 @@ def test_tokenizer_sample_is_spread_and_bounded(
         places.extend(int(document.split()[-1]) for document in sample)
         return train_tokenizer(iter(sample), spec, letters)
 
-    monkeypatch.setattr(stage, "train_tokenizer", spy)
-    monkeypatch.setattr(stage, "SAMPLE_BYTES", size)
+    monkeypatch.setattr(prepare_module, "train_tokenizer", spy)
+    monkeypatch.setattr(prepare_module, "SAMPLE_BYTES", size)
     prepare(source, tmp_path / "out", vocab=400)
     assert 300 < len(places) < 500
     assert all(np.histogram(places, bins=10, range=(0, 4000))[0] > 10)
@@ -275,7 +276,7 @@ def test_killed_worker_is_an_error_and_the_rest_can_be_done(
         prepare(source, tmp_path / "out", vocab=400, workers=2)
     assert "--resume" in str(caught.value)
     monkeypatch.undo()
-    monkeypatch.setattr(stage, "SHARD_BYTES", 20_000)
+    monkeypatch.setattr(prepare_module, "SHARD_BYTES", 20_000)
     prepare(source, tmp_path / "out", vocab=400, resume=True)
     assert content(tmp_path / "out") == content(whole.path)
 
@@ -308,12 +309,12 @@ UNGUARDED = """
 import sys
 print("started", flush=True)
 import greffe.data.encoding as encoding
-import greffe.pipelines.prepare as stage
+import greffe.pipelines.prepare as prepare_module
 from greffe.config.option_groups import flat_keywords
 from greffe.config.sections import TokenizerSpec
-stage.CHUNK_BYTES = encoding.CHUNK_BYTES = 4_000
-stage.SHARD_BYTES = int(sys.argv[3])
-flat_keywords(stage.prepare)(
+prepare_module.CHUNK_BYTES = encoding.CHUNK_BYTES = 4_000
+prepare_module.SHARD_BYTES = int(sys.argv[3])
+flat_keywords(prepare_module.prepare)(
     sys.argv[1], sys.argv[2], vocab=400, workers=2, resume=True
 )
 """
@@ -482,7 +483,9 @@ def test_stopped_in_an_early_phase(
 ) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(100))
     with monkeypatch.context() as patch:
-        patch.setattr(stage, phase, after(0, raise_interrupt, getattr(stage, phase)))
+        patch.setattr(
+            prepare_module, phase, after(0, raise_interrupt, getattr(prepare_module, phase))
+        )
         with pytest.raises(InterruptedRunError):
             prepare(source, tmp_path / "out", vocab=400)
     prepare(source, tmp_path / "out", vocab=400, resume=True)
@@ -539,7 +542,7 @@ def test_resume_with_a_damaged_state(unfinished: Path) -> None:
         prepare(unfinished.parent / "a.txt", unfinished, vocab=400, resume=True)
 
 
-def test_resume_without_the_fates(unfinished: Path) -> None:
+def test_resume_without_the_assignments(unfinished: Path) -> None:
     (unfinished / "scan" / "assignments").unlink()
     with pytest.raises(CorruptError, match="assignments"):
         prepare(unfinished.parent / "a.txt", unfinished, vocab=400, resume=True)
@@ -573,7 +576,7 @@ def test_source_that_changes_between_the_passes(
     def shrink() -> None:
         write_text(source, make_lines(49))
 
-    monkeypatch.setattr(stage, "write_shards", after(0, shrink, encoding.write_shards))
+    monkeypatch.setattr(prepare_module, "write_shards", after(0, shrink, encoding.write_shards))
     with pytest.raises(DataError, match="changed while") as caught:
         prepare(source, tmp_path / "out", vocab=400)
     assert "50 documents" in str(caught.value) and "49" in str(caught.value)

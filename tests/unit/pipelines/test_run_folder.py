@@ -25,7 +25,7 @@ DATA = {"train": "a" * 64, "valid": "b" * 64}
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDirectory:
-    """A run that has begun."""
+    """A run that has started."""
     made = RunDirectory(tmp_path / "run")
     made.path.mkdir()
     made.write_recipe(Recipe())

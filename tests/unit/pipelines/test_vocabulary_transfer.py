@@ -38,7 +38,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def parent(text: Path) -> RunDirectory:
-    """A base that has learnt something, with a vocabulary of its own."""
+    """A base that was trained for some steps, with its own vocabulary."""
     with quiet():
         return pretrain(
             text,
@@ -84,10 +84,10 @@ def test_the_blocks_are_the_parents_and_the_pieces_the_texts(
     lineage = run.manifest().lineage
     assert lineage.parent == parent.name
     assert lineage.tokenizer == new.fingerprint != old.fingerprint
-    said = " ".join(capsys.readouterr().err.split())
-    assert f"vocabulary transfer: 420 pieces of {parent.name} → 500 pieces of this text" in said
-    assert "word vectors: mixed into" in said
-    assert f"loaded from {parent.name}: base" in said
+    shown = " ".join(capsys.readouterr().err.split())
+    assert f"vocabulary transfer: 420 pieces of {parent.name} → 500 pieces of this text" in shown
+    assert "word vectors: mixed into" in shown
+    assert f"loaded from {parent.name}: base" in shown
 
 
 def test_without_word_vectors_shared_pieces_keep_theirs(
@@ -150,17 +150,17 @@ def test_an_interrupted_run_ends_the_same_and_counts_once(
     assert file_hash(parts.weights_path) == file_hash(whole.weights_path)
 
 
-def test_small_letters_and_a_classifier_on_top(
+def test_lowercase_and_a_classifier_on_top(
     text: Path, parent: RunDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = vocabulary_transfer(text, tmp_path / "run", parent, budget="1steps", lowercase=True)
     assert load_tokenizer(run).lowercases
     assert "the base will generate lowercase text only" in capsys.readouterr().err
     table = [(f"{word} {n}", str(n % 2)) for n in range(12) for word in ("une fleur", "un roi")]
-    grafted = greffe.finetune(run, data=table, out=tmp_path / "g", budget="1steps")
-    assert load_tokenizer(grafted).fingerprint == load_tokenizer(run).fingerprint
-    said = [one.probabilities for one in grafted.predict(["UNE belle", "une BELLE"])]
-    assert said[0] == said[1]
+    classifier = greffe.finetune(run, data=table, out=tmp_path / "g", budget="1steps")
+    assert load_tokenizer(classifier).fingerprint == load_tokenizer(run).fingerprint
+    first, second = [one.probabilities for one in classifier.predict(["UNE belle", "une BELLE"])]
+    assert first == second
 
 
 def test_a_prepared_corpus_keeps_its_pieces_when_asked(

@@ -89,8 +89,8 @@ def test_words_get_vectors_and_specials_keep_theirs(
     assert not is_changed[list(text.tokenizer.specials)].any()
     count = int(is_changed.sum())
     assert count > 200  # most of the 256 single bytes never occur
-    said = capsys.readouterr().err
-    assert f"word vectors: {count} of {text.tokenizer.size} pieces initialized from" in said
+    shown = capsys.readouterr().err
+    assert f"word vectors: {count} of {text.tokenizer.size} pieces initialized from" in shown
 
 
 def test_the_lineage_begins_after_it(corpus: Path, tmp_path: Path) -> None:
