@@ -43,7 +43,7 @@ from greffe.pipelines.labelled import (
     table_paths,
 )
 from greffe.pipelines.model_card import write_model_card
-from greffe.pipelines.provenance import earlier_data
+from greffe.pipelines.provenance import earlier_data, earlier_sizes
 from greffe.pipelines.run_folder import (
     begin_run,
     check_same_data,
@@ -107,7 +107,7 @@ def finetune(
                 initial_head=head_hash(model),
                 tokenizer=tokenizer.fingerprint,
                 data=data,
-                sizes=parts.sizes,
+                sizes={**parts.sizes, **earlier_sizes(start.parent)},
             )
             manifest = design.manifest(tokenizer.size, directions, lineage)
             begin_run(run, recipe, tokenizer, manifest)

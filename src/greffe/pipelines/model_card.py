@@ -21,6 +21,7 @@ import greffe
 run = greffe.load("RUN")
 run.predict(["A text to label."])
 ```"""
+METRICS = {"macro_f1": "macro F1", "c": "C"}
 GENERATE = '$ greffe generate RUN "The beginning of a text"\n'
 FILL = '$ greffe fill RUN "A text with a <mask>."\n'
 PRETRAINED = """```console
@@ -56,7 +57,7 @@ def model_card(run: RunDirectory) -> str:
         "## Data",
         _data(manifest),
         "## Results",
-        _table(("figure", "value"), _results(manifest)),
+        _table(("metric", "value"), _results(manifest)),
         "## Lineage",
         _table(("", ""), _lineage(manifest)),
     ]
@@ -121,10 +122,14 @@ def _data(manifest: Manifest) -> str:
 
 def _results(manifest: Manifest) -> list[tuple[str, str]]:
     return [
-        (name.replace("_", " "), f"{value:,.4f}" if isinstance(value, float) else f"{value}")
+        (METRICS.get(name, name.replace("_", " ")), _number(value))
         for name, value in manifest.result.items()
         if value is not None
     ]
+
+
+def _number(value: object) -> str:
+    return f"{value:,.4g}" if isinstance(value, float) else f"{value}"
 
 
 def _lineage(manifest: Manifest) -> list[tuple[str, str]]:

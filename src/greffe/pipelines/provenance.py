@@ -49,6 +49,14 @@ def earlier_data(parent: RunDirectory | None) -> dict[str, str]:
     return {f"earlier {name}": digest for name, digest in manifest.lineage.data.items()}
 
 
+def earlier_sizes(parent: RunDirectory | None) -> dict[str, str]:
+    """Return the sizes of the labelled data of a parent."""
+    sizes = {} if parent is None else parent.manifest().lineage.sizes
+    earlier = earlier_data(parent)
+    named = {f"earlier {name}": size for name, size in sizes.items()}
+    return {name: size for name, size in named.items() if name in earlier}
+
+
 def trained_on(run: RunDirectory, hashes: Collection[str]) -> bool:
     """Whether a run was trained on a table with one of these hashes, auxiliary or not."""
     data = run.manifest().lineage.data

@@ -48,7 +48,9 @@ def test_card_of_a_classifier(fresh_run: Callable[..., RunDirectory], tmp_path: 
     assert "A text classifier with" in written and "2 classes: négatif, positif" in written
     assert "greffe predict RUN" in written and "greffe generate" not in written
     assert "| train | 20 texts |" in written and "| valid | 4 texts |" in written
-    assert f"| parent | {parent.name} |" in written
+    assert f"| parent | {parent.name} |" in written and "| macro F1 |" in written
+    again = finetune(TABLE[:12], tmp_path / "more", parent=run, budget="1epochs")
+    assert "| earlier train | 20 texts |" in card(again)
 
 
 def test_cards_of_a_linear_run_and_an_ensemble(tmp_path: Path) -> None:
