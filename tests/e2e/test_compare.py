@@ -1,4 +1,4 @@
-"""The whole study from the command line: its figures, its report, and going on after a stop."""
+"""The whole study from the command line: its figures, its report, and resuming after a stop."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def study(grown: tuple[Study, list[str]]) -> Study:
     return grown[0]
 
 
-def test_only_the_cells_beside_others_are_new(grown: tuple[Study, list[str]]) -> None:
+def test_only_the_cells_with_auxiliary_data_are_new(grown: tuple[Study, list[str]]) -> None:
     assert grown[1] == ["tfidf+aux-all-1", "tfidf+aux-12-1"]
 
 

@@ -46,9 +46,9 @@ class Table:
 
     seeds: list[int]
     results: list[CellResult]
-    right: np.ndarray
+    correct: np.ndarray
     """[seeds, texts] of booleans, all test texts."""
-    mean_right: np.ndarray
+    mean_correct: np.ndarray
     """[texts]: the same for the mean of the seeds' probabilities."""
 
 
@@ -79,8 +79,8 @@ class Analysis:
         return Table(
             seeds=[cell.seed for cell in cells],
             results=results,
-            right=probabilities.argmax(axis=-1) == self.targets,
-            mean_right=probabilities.mean(axis=0).argmax(axis=-1) == self.targets,
+            correct=probabilities.argmax(axis=-1) == self.targets,
+            mean_correct=probabilities.mean(axis=0).argmax(axis=-1) == self.targets,
         )
 
     @cached_property
@@ -111,7 +111,7 @@ class Analysis:
         table = self.full[plan.name]
         scored = [self._evaluation(result) for result in table.results]
         has_repeated = not self.is_clean.all()
-        right = table.right[:, self.is_clean]
+        correct = table.correct[:, self.is_clean]
         first = table.results[0]
         return Arm(
             name=plan.name,
@@ -119,8 +119,8 @@ class Analysis:
             run=None if plan.run is None else plan.run.name,
             feature_runs=[feature_run.name for feature_run in plan.feature_runs],
             seeds=table.seeds,
-            accuracy=with_bootstrap(crossed_estimate(right, bounds=FRACTIONS), right),
-            accuracy_everywhere=crossed_estimate(table.right, bounds=FRACTIONS)
+            accuracy=with_bootstrap(crossed_estimate(correct, bounds=FRACTIONS), correct),
+            accuracy_everywhere=crossed_estimate(table.correct, bounds=FRACTIONS)
             if has_repeated
             else None,
             macro_f1=seeds_estimate([one.macro_f1 for one in scored], FRACTIONS),
@@ -143,7 +143,7 @@ class Analysis:
         probabilities = np.concatenate(
             [np.array(result.probabilities)[self.is_clean] for result in table.results]
         )
-        right = table.right[:, self.is_clean].reshape(-1)
+        correct = table.correct[:, self.is_clean].reshape(-1)
         confidence = probabilities.max(axis=1)
         index = np.clip(
             np.ceil(confidence * CALIBRATION_BINS).astype(int) - 1, 0, CALIBRATION_BINS - 1
@@ -151,7 +151,7 @@ class Analysis:
         return [
             CalibrationBin(
                 confidence=float(confidence[index == number].mean()),
-                accuracy=float(right[index == number].mean()),
+                accuracy=float(correct[index == number].mean()),
                 count=int((index == number).sum()),
             )
             for number in range(CALIBRATION_BINS)
@@ -167,7 +167,7 @@ class Analysis:
         """
         pairs = planned_comparisons(self.arms)
         tables = [
-            tuple(self.full[name].right[:, self.is_clean].astype(float) for name in pair)
+            tuple(self.full[name].correct[:, self.is_clean].astype(float) for name in pair)
             for pair in pairs
         ]
         results = [compare_correct(first, second) for first, second in tables]
@@ -185,8 +185,8 @@ class Analysis:
                 p_adjusted=p,
                 smallest_p=result.smallest_p,
                 mcnemar=mcnemar(
-                    self.full[first].mean_right[self.is_clean],
-                    self.full[second].mean_right[self.is_clean],
+                    self.full[first].mean_correct[self.is_clean],
+                    self.full[second].mean_correct[self.is_clean],
                 ),
                 smallest_detectable=result.smallest_detectable,
                 is_significant=p < SIGNIFICANCE and _excludes_zero(result.difference),
@@ -205,14 +205,14 @@ class Analysis:
             return None
         curves = {
             arm.name: {
-                count: self.table(arm.name, count).right[:, self.is_clean] for count in counts
+                count: self.table(arm.name, count).correct[:, self.is_clean] for count in counts
             }
             for arm in self.arms
         }
         points = [
-            LabelPoint(arm=name, labels=count, accuracy=crossed_estimate(right, bounds=FRACTIONS))
+            LabelPoint(arm=name, labels=count, accuracy=crossed_estimate(correct, bounds=FRACTIONS))
             for name, curve in curves.items()
-            for count, right in curve.items()
+            for count, correct in curve.items()
         ]
         return LabelCurves(
             points=points,
@@ -258,10 +258,10 @@ class Analysis:
 
 def _same_rows(curve: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
     """Repeat the single row that a deterministic arm has with all labels, once for each seed."""
-    seeds = max(len(right) for right in curve.values())
+    seeds = max(len(correct) for correct in curve.values())
     return {
-        count: np.repeat(right, seeds, axis=0) if len(right) == 1 else right
-        for count, right in curve.items()
+        count: np.repeat(correct, seeds, axis=0) if len(correct) == 1 else correct
+        for count, correct in curve.items()
     }
 
 
