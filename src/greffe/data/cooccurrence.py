@@ -60,7 +60,7 @@ def rank_pieces(
     return order[: np.count_nonzero(frequencies)]
 
 
-class NeighbourCounts:
+class CooccurrenceCounts:
     """How often two pieces occur within a window of each other.
 
     Rows are all ranked pieces; columns are as many of the most frequent ones as fit `table_bytes`.

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from greffe.config.recipe import Recipe
-from greffe.data.cooccurrence import NeighbourCounts, rank_pieces, spread_chunks
+from greffe.data.cooccurrence import CooccurrenceCounts, rank_pieces, spread_chunks
 from greffe.data.corpus import Corpus
 from greffe.model.model import Model
 from greffe.model.word_vectors import start_embedding
@@ -41,7 +41,7 @@ def count_neighbours(text: Corpus) -> tuple[Tensor, Tensor, int]:
     chunks = spread_chunks(part.tokens)
     total = sum(chunk.tokens for chunk in chunks)
     pieces = rank_pieces(part, chunks, tokenizer.size, tokenizer.specials)
-    neighbours = NeighbourCounts(pieces, tokenizer.size)
+    neighbours = CooccurrenceCounts(pieces, tokenizer.size)
     with Progress("word vectors", total, "tokens") as progress:
         for chunk in chunks:
             neighbours.add(part, chunk)

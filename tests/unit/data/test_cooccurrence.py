@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from greffe.data import cooccurrence
-from greffe.data.cooccurrence import Chunk, NeighbourCounts, rank_pieces, spread_chunks
+from greffe.data.cooccurrence import Chunk, CooccurrenceCounts, rank_pieces, spread_chunks
 from greffe.data.shard_writer import ShardWriter
 from greffe.data.shards import TokenSplit
 from greffe.seeding import rng
@@ -44,7 +44,7 @@ def random_documents(count: int, seed: int) -> list[list[int]]:
 def counted(part: TokenSplit, chunks: list[Chunk], **choices: int) -> Pairs:
     """(word, context) → how often, without zeros."""
     pieces = rank_pieces(part, chunks, VOCAB, SPECIALS)
-    counts = NeighbourCounts(pieces, VOCAB, **choices)
+    counts = CooccurrenceCounts(pieces, VOCAB, **choices)
     for chunk in chunks:
         counts.add(part, chunk)
     table = counts.finish()
@@ -124,7 +124,7 @@ def test_contexts_are_the_most_frequent_pieces_that_there_is_room_for(
 @pytest.mark.parametrize(("vocab", "contexts"), [(8_000, 8_000), (50_001, 2_684)])
 def test_the_table_stays_below_half_a_gigabyte(vocab: int, contexts: int) -> None:
     # Memory of zeros is only taken where something is written.
-    table = NeighbourCounts(np.arange(vocab), vocab)._table
+    table = CooccurrenceCounts(np.arange(vocab), vocab)._table
     assert table.size == vocab * contexts
     assert table.nbytes <= 512 << 20
 
@@ -133,7 +133,7 @@ def test_nothing_to_count(tmp_path: Path) -> None:
     part = make_part(tmp_path, [[], [OOV]])
     whole = [Chunk(0, part.tokens)]
     pieces = rank_pieces(part, whole, VOCAB, SPECIALS)
-    counts = NeighbourCounts(pieces, VOCAB)
+    counts = CooccurrenceCounts(pieces, VOCAB)
     counts.add(part, whole[0])
     assert counts.finish().shape == (0, 0)
     assert spread_chunks(0) == []

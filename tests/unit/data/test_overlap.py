@@ -37,7 +37,7 @@ def write(path, documents):
     return str(path)
 
 
-def test_shared_runs_are_found_with_their_source(tmp_path):
+def test_shared_passages_are_found_with_their_source(tmp_path):
     texts = [sentence(1), sentence(2), sentence(3)]
     clean = write(tmp_path / "clean.txt", [sentence(number) for number in range(10, 60)])
     shared = " ".join(texts[1].split()[5:25])

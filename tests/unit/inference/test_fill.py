@@ -120,7 +120,7 @@ def test_each_mask_has_its_own_list_and_leaves_the_others(
     assert lists[1][0].text == "Ce <mask> est livre."
 
 
-def test_masks_side_by_side(make_model: Any, tiny_tokenizer: Tokenizer, watch: Any) -> None:
+def test_adjacent_masks(make_model: Any, tiny_tokenizer: Tokenizer, watch: Any) -> None:
     model = make_model("masked_token", context=64)
     inner = inner_piece(tiny_tokenizer)
     favour(model, 1e3, inner, known(tiny_tokenizer, "▁livre"))
