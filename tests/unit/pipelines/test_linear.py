@@ -233,25 +233,6 @@ def test_auxiliary_data_is_used_and_recorded(examples: list[Example], tmp_path: 
     assert not np.allclose(*both)
 
 
-def test_auxiliary_data_needs_the_same_labels(examples: list[Example], tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="other labels") as caught:
-        linear(examples, tmp_path / "out", aux_data=[[Example("bof", "neutre")]])
-    assert "neutre" in str(caught.value.found) and "--features-from" in str(caught.value.hint)
-    assert not (tmp_path / "out").exists()
-
-
-def test_copies_of_your_own_texts_are_left_out(
-    examples: list[Example], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    others = [Example(text, label) for label, text in toy_reviews(30, seed=5)]
-    copies = [Example(f" {one.text.upper()} ", one.label) for one in examples[:7]]
-    run = linear(examples, tmp_path / "out", aux_data=[[*others, *copies]])
-    assert run.manifest().result["auxiliary"] == 30
-    assert "7 texts are in your data too" in capsys.readouterr().err
-    with pytest.raises(DataError, match="only texts that are in your data"):
-        linear(examples, tmp_path / "none", aux_data=[copies])
-
-
 def test_a_feature_run_with_these_texts_as_auxiliary_data_is_announced(
     examples: list[Example], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
