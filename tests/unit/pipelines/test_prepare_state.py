@@ -1,0 +1,53 @@
+"""The state of an unfinished corpus: written, read, and compared with a new request."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from greffe.data.corpus import CorpusRequest
+from greffe.errors import CorruptError, MismatchError
+from greffe.pipelines.prepare_state import PrepareState, check_request, read_state, write_state
+
+REQUEST = CorpusRequest(
+    sources=[{"name": "a.txt"}, {"name": "b.txt"}],
+    options={"documents": "line"},
+    valid=0.01,
+    seed=0,
+    tokenizer="bpe of 400 pieces",
+    shard_bytes=1000,
+)
+
+
+def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
+    state = PrepareState(request=REQUEST, groups=2, documents=7, bytes=90)
+    write_state(state, tmp_path)
+    assert read_state(tmp_path) == state
+
+
+def test_a_damaged_state_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "prepare.json").write_text('{"version": 9}', "utf-8")
+    with pytest.raises(CorruptError, match="another version"):
+        read_state(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"valid": 0.5}, "valid was 0.01, is 0.5"),
+        ({"sources": REQUEST.sources[:1]}, "no longer there: .*b.txt"),
+        ({"sources": [*REQUEST.sources, {"name": "c.txt"}]}, "new: .*c.txt"),
+        ({"sources": REQUEST.sources[::-1]}, "the order or number of the sources"),
+    ],
+)
+def test_another_request_is_an_error_that_says_what_changed(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    check_request(REQUEST, REQUEST, tmp_path)
+    with pytest.raises(MismatchError) as caught:
+        check_request(REQUEST, REQUEST.model_copy(update=changes), tmp_path)
+    assert caught.value.found is not None
+    assert re.search(message, caught.value.found)
