@@ -1,0 +1,90 @@
+"""Fine-tuning: where its weights and its head come from, and what a resumed run must share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from greffe.config.option_groups import flat_keywords
+from greffe.data.tables import Example
+from greffe.errors import MismatchError, RecipeError
+from greffe.model.weights import base_hash, head_hash
+from greffe.pipelines import finetune as finetune_module
+from greffe.pipelines.finetune import HeldOut
+from greffe.progress import quiet
+from greffe.run import RunDirectory
+from greffe.samples.toy import toy_reviews
+from greffe.training.checkpoint import TrainingState, load_model, load_tokenizer
+
+finetune = flat_keywords(finetune_module.finetune)
+
+TABLE = [Example(text, label) for label, text in toy_reviews(24, seed=1)]
+SHORT: dict[str, Any] = {"budget": "3steps", "changes": ["train.threads=1"]}
+
+
+@pytest.fixture
+def parent(fresh_run: Callable[..., RunDirectory]) -> RunDirectory:
+    return fresh_run("parent")
+
+
+def test_a_base_is_loaded_exactly_and_scratch_is_not(parent: RunDirectory, tmp_path: Path) -> None:
+    with quiet():
+        tuned = finetune(TABLE, tmp_path / "tuned", parent=parent, **SHORT)
+        scratch = finetune(TABLE, tmp_path / "scratch", like=parent, seed=7, **SHORT)
+    base = base_hash(load_model(parent))
+    assert tuned.manifest().lineage.initial_base == base
+    assert scratch.manifest().lineage.initial_base != base
+    assert scratch.manifest().lineage.parent is None
+    assert scratch.recipe().model == parent.recipe().model
+
+
+@pytest.mark.parametrize("new_head", [False, True])
+def test_the_head_of_the_same_task_is_kept_unless_a_new_one_is_asked_for(
+    parent: RunDirectory, tmp_path: Path, new_head: bool
+) -> None:
+    with quiet():
+        first = finetune(TABLE, tmp_path / "first", parent=parent, **SHORT)
+        again = finetune(TABLE, tmp_path / "again", parent=first, new_head=new_head, **SHORT)
+    is_kept = again.manifest().lineage.initial_head == head_hash(load_model(first))
+    assert is_kept != new_head
+
+
+def test_without_a_run_or_a_recipe_there_is_nothing_to_finetune(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="nothing to fine-tune"):
+        finetune(TABLE, tmp_path / "run")
+
+
+def test_a_run_resumes_with_the_same_data(
+    parent: RunDirectory,
+    tmp_path: Path,
+    interrupted: Callable[[], AbstractContextManager[None]],
+) -> None:
+    with quiet():
+        with interrupted():
+            finetune(TABLE, tmp_path / "run", parent=parent, **SHORT)
+        with pytest.raises(MismatchError, match="other data"):
+            finetune(TABLE[:-2], tmp_path / "run", parent=parent, **SHORT, resume=True)
+        resumed = finetune(TABLE, tmp_path / "run", parent=parent, **SHORT, resume=True)
+        whole = finetune(TABLE, tmp_path / "whole", parent=parent, **SHORT)
+    assert resumed.manifest().weights == whole.manifest().weights is not None
+
+
+def test_scores_that_are_not_finite_are_never_the_best(
+    parent: RunDirectory, tmp_path: Path
+) -> None:
+    with quiet():
+        run = finetune(TABLE, tmp_path / "run", parent=parent, **SHORT)
+    model, tokenizer = load_model(run), load_tokenizer(run)
+    labels = run.manifest().labels
+    held_out = HeldOut(model, tokenizer, labels, TABLE[:6], causal=False)
+    found = held_out.evaluate(TrainingState(tokenizer=""))
+    assert 0 <= found.metrics["accuracy"] <= 1 and np.isfinite(found.score)
+    with torch.no_grad():
+        next(iter(model.heads.parameters())).fill_(float("nan"))
+    assert not np.isfinite(held_out.evaluate(TrainingState(tokenizer="")).score)
