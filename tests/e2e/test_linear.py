@@ -161,15 +161,15 @@ def test_tfidf_alone_cannot_be_trained_on(
     tuned = command(
         "finetune", "--from", made["tfidf"], "--data", world.train, "--out", tmp_path / "a"
     )
-    assert tuned.code == 3 and "without a base" in tuned.err
+    assert tuned.code == 3 and "no base" in tuned.err
     pretrained = command("pretrain", world.text, "--from", made["tfidf"], "--out", tmp_path / "b")
-    assert pretrained.code == 3 and "without a base" in pretrained.err
+    assert pretrained.code == 3 and "no base" in pretrained.err
     stacked = command(
         "linear", "--from", made["tfidf"], "--data", world.train, "--out", tmp_path / "c"
     )
-    assert stacked.code == 3 and "without a base" in stacked.err
+    assert stacked.code == 3 and "no base" in stacked.err
     drawn = command("show", "mask", made["tfidf"])
-    assert drawn.code == 3 and "without a base" in drawn.err
+    assert drawn.code == 3 and "no base" in drawn.err
 
 
 def test_the_base_of_a_stacked_run_can_be_trained_again(

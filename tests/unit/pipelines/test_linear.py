@@ -43,7 +43,7 @@ def test_tfidf_alone_has_no_base(examples: list[Example], tmp_path: Path) -> Non
     assert manifest.labels == ["négatif", "positif"]
     assert manifest.weights is None and manifest.direction is None
     assert manifest.result["texts"] == 40 and manifest.result["accuracy"] > 0.4
-    with pytest.raises(RunError, match="without a base"):
+    with pytest.raises(RunError, match="no base"):
         run.require_base()
 
 
@@ -166,7 +166,7 @@ def test_a_feature_run_alone(
     }
     assert run.manifest().result["features"] == 2
     assert run.manifest().result["accuracy"] > 0.8
-    with pytest.raises(RunError, match="without a base"):
+    with pytest.raises(RunError, match="no base"):
         run.require_base()
 
 
