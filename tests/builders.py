@@ -427,7 +427,7 @@ def findings() -> list[Finding]:
 def toy_run(path: Path, tokenizer: Tokenizer, labels: Sequence[str] = ()) -> RunDirectory:
     """Write a finished run with fresh weights: a causal language model, or a classifier."""
     from greffe.config.recipe import Recipe
-    from greffe.model.heads.classification import ClassificationHead
+    from greffe.model.heads.classification_head import ClassificationHead
     from greffe.model.model import build_model
     from greffe.model.weights import base_hash, save_tensors
     from greffe.run import Manifest, RunDirectory, new_lineage

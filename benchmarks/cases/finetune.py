@@ -22,13 +22,13 @@ from benchmarks.greffe_loop import start_greffe, steps
 from benchmarks.settings import Settings
 from benchmarks.synthetic import Reviews, reviews, tokenizer_of
 from benchmarks.timing import Contender, Piece, Sample, Stopwatch
-from greffe.config.classification import Classification
 from greffe.config.options import Training
 from greffe.config.recipe import Recipe
+from greffe.config.sections import Classification
 from greffe.data.batches import Batch
 from greffe.data.sampler import ExampleSampler
 from greffe.data.tokenizer import Tokenizer
-from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import build_model
 from greffe.objectives.classification import ClassificationObjective
 from greffe.pipelines.finetune_recipe import (

@@ -27,7 +27,7 @@ from greffe.config.recipe import Recipe
 from greffe.config.sections import ModelSpec
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.predict import predict
-from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import build_model
 
 TEXTS = 2000

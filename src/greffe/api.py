@@ -13,7 +13,6 @@ from typing import Annotated, Unpack
 
 from greffe.baselines.linear_classifier import LinearClassifier
 from greffe.baselines.linear_runs import load_linear, predict_linear
-from greffe.config.classification import LongTexts
 from greffe.config.option_groups import Without, flat_keywords
 from greffe.config.options import (
     Comparison,
@@ -23,6 +22,7 @@ from greffe.config.options import (
     TokenizerOptions,
     Training,
 )
+from greffe.config.sections import LongTexts
 from greffe.data.corpus import Corpus
 from greffe.data.tokenizer import Tokenizer
 from greffe.doctor.examine import examine

@@ -11,8 +11,8 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.inference.generate import generate, stream_text, window_start
 from greffe.inference.predict import classify_logits, split_windows
 from greffe.inference.sampling import Sampling, sample
-from greffe.model.heads.classification import ClassificationHead
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.classification_head import ClassificationHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import Model, build_model
 from greffe.model.positions.alibi import Alibi
 from greffe.model.positions.learned import Learned

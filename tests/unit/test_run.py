@@ -19,7 +19,7 @@ import greffe
 from greffe import run as run_module
 from greffe.config.recipe import Recipe
 from greffe.errors import CorruptError, RunBusyError, RunError, RunExistsError
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.output_folder import LOCK_FILE, UNFINISHED_FILE, OutputFolder
 from greffe.run import (
     METRICS_FILE,

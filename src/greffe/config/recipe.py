@@ -12,9 +12,8 @@ import tomli_w
 from pydantic import Field, ValidationError, model_validator
 
 from greffe.config.changes import apply_changes
-from greffe.config.classification import Classification
 from greffe.config.components import ObjectiveSpec
-from greffe.config.sections import FinetuneSpec, ModelSpec, TokenizerSpec, TrainSpec
+from greffe.config.sections import Classification, FinetuneSpec, ModelSpec, TokenizerSpec, TrainSpec
 from greffe.config.spec import Spec
 from greffe.config.validation import explain
 

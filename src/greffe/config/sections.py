@@ -1,20 +1,23 @@
-"""Sections of a recipe that have one kind only: tokenizer, model, training.
+"""Sections of a recipe: tokenizer, model, training, fine-tuning and classification.
 
 Knows nothing of torch, data or runs. The docstring under each field is its help text.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from greffe.config.components import PositionSpec
+from greffe.config.components import Direction, ObjectiveSpec, PositionSpec
 from greffe.config.spans import Span
 from greffe.config.spec import Spec
 from greffe.errors import RecipeError
 
 Momentum = Annotated[float, Field(ge=0, lt=1)]
+Pooler = Literal["last", "first", "mean", "max", "mean+max"]
+LongTexts = Literal["windows", "cut"]
+"""How much of a text longer than the context is read: all of it in windows, or its beginning."""
 
 
 class TokenizerSpec(Spec):
@@ -136,6 +139,29 @@ class FinetuneSpec(TrainSpec):
     warmup: float = Field(0.1, ge=0, lt=1)
     evaluate_every: str = "1epochs"
     layer_decay: float = Field(0.85, gt=0, le=1)
+
+
+class Classification(ObjectiveSpec):
+    """Predict a label for each text."""
+
+    directions: ClassVar[tuple[Direction, ...]] = ("causal", "bidirectional")
+    kind: Literal["classification"] = "classification"
+    class_weights: Literal["none", "balanced"] = "none"
+    """balanced: give rare classes the same weight as frequent ones."""
+    label_smoothing: float = Field(0.0, ge=0, lt=1)
+    """Fraction of the target that is spread evenly over all classes."""
+    pooler: Pooler | Literal["auto"] = "auto"
+    """What the head reads: last, first, mean, max, mean+max; auto: last if causal, else mean."""
+    direction: Literal["auto", "causal", "bidirectional"] = "auto"
+    """How the base reads; auto: as it was pretrained, bidirectional if it knows both."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout before the classification layer."""
+    lowercase: bool = False
+    """Lowercase all texts."""
+    token_dropout: float = Field(0.0, ge=0, lt=1)
+    """Fraction of tokens replaced by <mask> in training; redrawn in each epoch."""
+    long: LongTexts = "cut"
+    """Texts longer than the context in training: cut after the context, or read in windows."""
 
 
 def _check_span(text: str, *, percent: bool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from greffe.config.classification import LongTexts
+from greffe.config.sections import LongTexts
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.evaluation.metrics import Evaluation, evaluate_probabilities, label_indices

@@ -9,12 +9,12 @@ from itertools import islice
 import numpy as np
 from torch import Tensor
 
-from greffe.config.classification import LongTexts
+from greffe.config.sections import LongTexts
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError
 from greffe.inference.batched import BATCH_TOKENS, forward_rows
 from greffe.inference.forward import require_head
-from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import Model
 
 BLOCK_TEXTS = 512

@@ -13,8 +13,8 @@ from greffe.config.components import HeadSpec
 from greffe.config.recipe import Recipe
 from greffe.config.sections import ModelSpec
 from greffe.lab.lab_document import Counting, Mistake, MistakeKind, Totals
-from greffe.model.heads.classification import ClassificationHead
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.classification_head import ClassificationHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import empty_model
 from greffe.model.parameters import account
 from greffe.model.positions.learned import Learned

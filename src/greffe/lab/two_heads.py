@@ -19,8 +19,8 @@ from greffe.data.pieces import SPACE
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.forward import evaluation_mode
 from greffe.lab.lab_document import Heads, HeadShapes, NextWords, TwoAnswers, Untrained
-from greffe.model.heads.classification import ClassificationHead
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.classification_head import ClassificationHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import Model, build_model
 
 SENTENCE = "Bonjour les amis, ce roman est magnifique."

@@ -26,7 +26,7 @@ from greffe.lab.tasks import (
     language_rows,
     tiny_model,
 )
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import Model
 from greffe.progress import Progress
 from greffe.samples.toy import MarkovLanguage

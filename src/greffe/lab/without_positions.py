@@ -14,8 +14,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from greffe.config.classification import Classification
 from greffe.config.components import Direction
+from greffe.config.sections import Classification
 from greffe.evaluation.intervals import crossed_estimate, seeds_estimate
 from greffe.lab.lab_document import ChainArm, ChainTask, OrderArm, OrderTask
 from greffe.lab.tasks import (
@@ -29,8 +29,8 @@ from greffe.lab.tasks import (
     language_rows,
     tiny_model,
 )
-from greffe.model.heads.classification import ClassificationHead
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.classification_head import ClassificationHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.objectives.classification import ClassificationObjective
 from greffe.progress import Progress
 from greffe.samples.toy import MarkovLanguage

@@ -7,7 +7,7 @@ from typing import assert_never
 import torch
 from torch import Tensor
 
-from greffe.config.classification import Pooler
+from greffe.config.sections import Pooler
 
 
 def pooled_width(width: int, pooler: Pooler) -> int:

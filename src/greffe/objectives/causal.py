@@ -12,7 +12,7 @@ from torch import Tensor
 from greffe.config.components import Direction, HeadSpec
 from greffe.data.batches import Batch
 from greffe.data.tokenizer import Tokenizer
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import Model
 from greffe.objectives.objective import (
     LanguageObjective,

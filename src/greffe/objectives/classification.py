@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from greffe.config.classification import Classification
+from greffe.config.sections import Classification
 from greffe.data.batches import Batch, pad_rows
 from greffe.model.model import Model
 from greffe.objectives.objective import Objective, read

@@ -11,7 +11,7 @@ from torch import Tensor
 from greffe.config.components import Direction, HeadSpec
 from greffe.data.batches import Batch
 from greffe.data.tokenizer import Tokenizer
-from greffe.model.heads.masked_token import MaskedTokenHead
+from greffe.model.heads.masked_token_head import MaskedTokenHead
 from greffe.model.model import Model
 from greffe.objectives.masking import Masker, MaskingSpec
 from greffe.objectives.objective import (

@@ -20,8 +20,8 @@ from greffe.config.components import Direction, HeadSpec
 from greffe.data.batches import Batch, pad_rows
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
-from greffe.model.heads.masked_token import MaskedTokenHead
-from greffe.model.heads.next_sentence import NextSentenceHead
+from greffe.model.heads.masked_token_head import MaskedTokenHead
+from greffe.model.heads.next_sentence_head import NextSentenceHead
 from greffe.model.model import Model
 from greffe.objectives.masking import Masker, MaskingSpec
 from greffe.objectives.objective import (

@@ -19,7 +19,7 @@ from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.evaluation.metrics import evaluate_probabilities
 from greffe.inference.predict import predict_ids
-from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import Model, build_model
 from greffe.model.weights import base_hash, head_hash, transfer
 from greffe.objectives.classification import ClassificationObjective

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from greffe.config.classification import Classification, Pooler
 from greffe.config.components import Direction
 from greffe.config.option_groups import OptionGroup
 from greffe.config.options import Training
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
-from greffe.config.sections import TrainSpec
+from greffe.config.sections import Classification, Pooler, TrainSpec
 from greffe.data.pieces import LOWERCASE
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer, train_tokenizer

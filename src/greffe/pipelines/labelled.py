@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from greffe.config.classification import LongTexts
 from greffe.config.options import Reading, Tables
+from greffe.config.sections import LongTexts
 from greffe.data.tables import Example, label_order, read_examples, split_examples
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import DataError

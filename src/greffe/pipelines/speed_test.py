@@ -10,7 +10,7 @@ import torch
 from greffe.config.recipe_files import load_recipe
 from greffe.data.batches import Batch
 from greffe.model.arithmetic import TRAINING, base_operations, vocabulary_operations
-from greffe.model.heads.masked_token import MaskedTokenHead
+from greffe.model.heads.masked_token_head import MaskedTokenHead
 from greffe.model.model import build_model
 from greffe.objectives.objective import vocabulary_term
 from greffe.pipelines.autosize import SPEED_TEST_WIDTH

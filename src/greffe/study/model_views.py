@@ -9,7 +9,7 @@ from greffe.data.pieces import SPACE
 from greffe.data.tables import Example
 from greffe.inference.language_samples import LanguageSample, language_samples
 from greffe.inference.matrices import Matrix, model_matrices
-from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.parameters import ParameterRow, account
 from greffe.run import RunDirectory
 from greffe.study.arms import PlannedArm

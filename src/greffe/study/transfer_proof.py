@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from greffe.baselines.probe import probe_accuracy
 from greffe.evaluation.intervals import seeds_estimate
-from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import Model, build_model
 from greffe.model.weights import transfer
 from greffe.pipelines.finetune_recipe import choose_direction

@@ -11,7 +11,7 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.errors import DataError
 from greffe.evaluation.evaluate import evaluate_classifier
 from greffe.inference.predict import predict
-from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import Model, build_model
 
 LABELS = ["bad", "good"]

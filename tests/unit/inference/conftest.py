@@ -12,9 +12,9 @@ import torch
 from greffe.config.components import HeadSpec
 from greffe.config.sections import ModelSpec
 from greffe.data.tokenizer import Tokenizer
-from greffe.model.heads.classification import ClassificationHead
-from greffe.model.heads.masked_token import MaskedTokenHead
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.classification_head import ClassificationHead
+from greffe.model.heads.masked_token_head import MaskedTokenHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import Model, build_model
 
 HEADS: dict[str, HeadSpec] = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from greffe.config.classification import Pooler
+from greffe.config.sections import Pooler
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError, MismatchError
 from greffe.inference import predict as predict_module
@@ -19,7 +19,7 @@ from greffe.inference.predict import (
     predict_ids,
     split_windows,
 )
-from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import Model
 
 LABELS = ["bad", "good", "so-so"]

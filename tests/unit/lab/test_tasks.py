@@ -18,7 +18,7 @@ from greffe.lab.tasks import (
     one_thread,
     tiny_model,
 )
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.samples.toy import MarkovLanguage
 
 

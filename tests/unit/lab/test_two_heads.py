@@ -13,8 +13,8 @@ from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.config.sections import ModelSpec
 from greffe.lab.two_heads import examine_heads, first_losses, head_shapes, two_answers
-from greffe.model.heads.classification import ClassificationHead
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.classification_head import ClassificationHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import Model, build_model
 from greffe.progress import quiet
 

@@ -8,7 +8,7 @@ import torch
 
 from greffe.lab.tasks import PREDICTIONS, NextWord, TaskSize, tiny_model
 from greffe.lab.without_mask import generate_rows, mask_task, past_bits, possible_fraction
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.progress import Progress
 from greffe.samples.toy import MarkovLanguage
 

@@ -9,8 +9,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from greffe.config.components import HeadSpec
 from greffe.config.sections import ModelSpec
 from greffe.model.arithmetic import TRAINING, base_operations, vocabulary_operations
-from greffe.model.heads.masked_token import MaskedTokenHead
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.masked_token_head import MaskedTokenHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import build_model
 
 VOCAB = 29

@@ -11,7 +11,7 @@ from greffe.config.sections import ModelSpec
 from greffe.model import attention
 from greffe.model.attention import Attention, AttentionMask, LayerCache, build_mask
 from greffe.model.base import Base
-from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import build_model
 from greffe.model.positions.alibi import AlibiPositions
 from greffe.model.positions.none import NoPositions

@@ -8,13 +8,12 @@ import pytest
 import torch
 from pydantic import TypeAdapter
 
-from greffe.config.classification import Pooler
 from greffe.config.components import HeadSpec
-from greffe.config.sections import ModelSpec
-from greffe.model.heads.classification import Classification, ClassificationHead
-from greffe.model.heads.masked_token import MaskedTokenHead
-from greffe.model.heads.next_sentence import NextSentence
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.config.sections import ModelSpec, Pooler
+from greffe.model.heads.classification_head import Classification, ClassificationHead
+from greffe.model.heads.masked_token_head import MaskedTokenHead
+from greffe.model.heads.next_sentence_head import NextSentence
+from greffe.model.heads.next_token_head import NextTokenHead
 
 torch.set_num_threads(1)
 

@@ -8,9 +8,9 @@ import torch
 from greffe.config.components import PositionSpec
 from greffe.config.recipe_files import load_recipe
 from greffe.config.sections import ModelSpec
-from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.heads.head import VocabularyHead
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import build_model
 from greffe.model.parameters import default_heads
 from greffe.model.positions.learned import Learned

@@ -6,11 +6,10 @@ from typing import get_args
 
 import pytest
 
-from greffe.config.classification import Pooler
 from greffe.config.components import PositionSpec
 from greffe.config.recipe_files import load_recipe
-from greffe.config.sections import ModelSpec
-from greffe.model.heads.classification import ClassificationHead
+from greffe.config.sections import ModelSpec, Pooler
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import build_model
 from greffe.model.parameters import account, default_heads
 

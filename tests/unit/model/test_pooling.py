@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 import torch
 
-from greffe.config.classification import Pooler
+from greffe.config.sections import Pooler
 from greffe.model.pooling import pool, pooled_width
 
 torch.set_num_threads(1)

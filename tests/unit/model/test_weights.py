@@ -10,9 +10,9 @@ import torch
 from greffe.config.components import HeadSpec
 from greffe.config.sections import ModelSpec
 from greffe.errors import CorruptError, MismatchError
-from greffe.model.heads.classification import ClassificationHead
-from greffe.model.heads.masked_token import MaskedTokenHead
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.classification_head import ClassificationHead
+from greffe.model.heads.masked_token_head import MaskedTokenHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import Model, build_model
 from greffe.model.positions.alibi import Alibi
 from greffe.model.weights import (

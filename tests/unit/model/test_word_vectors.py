@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from greffe.config.sections import ModelSpec
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import Model, build_model
 from greffe.model.word_vectors import factorize, positive_pmi, start_embedding
 

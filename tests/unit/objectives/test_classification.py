@@ -10,8 +10,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from greffe.config.classification import Classification
-from greffe.model.heads.classification import ClassificationHead
+from greffe.config.sections import Classification
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.objectives.classification import ClassificationObjective
 
 Make = Callable[..., Any]

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from greffe.config.classification import Classification
 from greffe.config.components import HeadSpec, ObjectiveSpec
+from greffe.config.sections import Classification
 from greffe.data.batches import Batch
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import RecipeError
-from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.objectives.classification import ClassificationObjective
 from greffe.objectives.masking import MaskingSpec
 from greffe.objectives.objective import (

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from greffe.config.classification import Classification
 from greffe.config.option_groups import flat_keywords
 from greffe.config.recipe_files import load_recipe
+from greffe.config.sections import Classification
 from greffe.pipelines.finetune_recipe import finetune_recipe as recipe_of
 from greffe.run import RunDirectory
 

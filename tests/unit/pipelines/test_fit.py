@@ -17,7 +17,7 @@ from greffe.config.recipe import Recipe
 from greffe.config.sections import ModelSpec, TrainSpec
 from greffe.data.batches import Batch
 from greffe.errors import InterruptedRunError, RunError, TrainingError
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import Model, build_model
 from greffe.model.weights import load_tensors
 from greffe.objectives.causal import Causal, CausalObjective

@@ -9,7 +9,7 @@ import pytest
 from greffe.config.options import Output
 from greffe.config.recipe import Recipe
 from greffe.errors import MismatchError, RecipeError
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.pipelines.run_folder import (
     check_same_data,
     check_same_recipe,

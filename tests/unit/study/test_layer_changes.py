@@ -8,7 +8,7 @@ from torch import Tensor
 
 from greffe.config.sections import ModelSpec
 from greffe.errors import MismatchError
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import build_model
 from greffe.model.positions.learned import Learned
 from greffe.study.layer_changes import layer_moves

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from greffe.config.classification import Classification
-from greffe.config.sections import ModelSpec, TrainSpec
+from greffe.config.sections import Classification, ModelSpec, TrainSpec
 from greffe.data.batches import Batch
-from greffe.model.heads.classification import ClassificationHead
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import Model, build_model
 from greffe.objectives.classification import ClassificationObjective
 from greffe.objectives.objective import Objective

@@ -18,7 +18,7 @@ from greffe.config.recipe import Recipe
 from greffe.config.sections import ModelSpec, TrainSpec
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
-from greffe.model.heads.masked_token import MaskedTokenHead
+from greffe.model.heads.masked_token_head import MaskedTokenHead
 from greffe.model.model import Model, build_model
 from greffe.model.weights import load_tensors, save_tensors
 from greffe.run import Manifest, RunDirectory, new_lineage

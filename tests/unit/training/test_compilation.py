@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from greffe.config.sections import ModelSpec
-from greffe.model.heads.next_token import NextTokenHead
+from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import Model, build_model
 from greffe.training import compilation as compiling
 from greffe.training.compilation import compile_if_faster, compile_model

@@ -7,9 +7,8 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field
 from torch import Tensor, nn
 
-from greffe.config.classification import Pooler
 from greffe.config.components import Formula, HeadSpec
-from greffe.config.sections import ModelSpec
+from greffe.config.sections import ModelSpec, Pooler
 from greffe.model.heads.head import Head
 from greffe.model.pooling import pool, pooled_width
 
