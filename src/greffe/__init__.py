@@ -1,4 +1,4 @@
-"""greffe: grow a small language model on your own text, graft a classifier onto it.
+"""greffe: pretrain a small language model on your own text, graft a classifier onto it.
 
 Public names are listed in `__init__.pyi` and loaded when they are first used, so that
 `import greffe` and `greffe --help` are quick.

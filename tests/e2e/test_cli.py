@@ -33,7 +33,7 @@ def test_help_names_every_verb_and_needs_nothing_heavy():
 
 def test_every_verb_has_help(command):
     names = [info.name or info.callback.__name__ for info in app.registered_commands]
-    assert len(names) == 15
+    assert {"pretrain", "finetune", "compare"} <= set(names)
     for name in names:
         outcome = command(name, "--help")
         assert outcome.code == 0

@@ -18,8 +18,8 @@ from greffe.errors import GreffeError
 
 app = typer.Typer(
     name="greffe",
-    help="Grow a small language model on your own text, graft a classifier onto it, and measure "
-    "what the pretraining was worth. Runs on a laptop's CPU.",
+    help="Pretrain a small language model on your own text, graft a classifier onto it, and "
+    "measure what the pretraining was worth. Runs on a laptop's CPU.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,

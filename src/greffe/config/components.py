@@ -45,7 +45,10 @@ class PositionSpec(Component):
         return "0", 0
 
     def check(self, model: ModelSpec) -> None:
-        """Raise a ValueError if the scheme cannot be used with this shape."""
+        """Raise a ValueError if the scheme cannot be used with this model.
+
+        Keys of the spec that contradict each other are the task of a validator in the spec.
+        """
 
 
 class HeadSpec(Component):

@@ -15,8 +15,9 @@ class PositionScheme(nn.Module, ABC):
     """Three hooks, of which a scheme overrides one, and a view of what it does.
 
     `embed` adds to the token vectors, `rotate` turns queries and keys, `bias` adds to the attention
-    scores. A scheme without weights computes everything from the positions themselves: there is no
-    table to outgrow, to save or to lose on the meta device.
+    scores. Models are built on the meta device: `build_model` initializes the weights, whatever the
+    constructor put into them. A scheme without weights computes everything from the positions
+    themselves: there is no table to outgrow, to save or to lose.
     """
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
