@@ -27,7 +27,7 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from greffe import __version__
 from greffe.config.components import HeadSpec
@@ -36,7 +36,7 @@ from greffe.config.recipe_files import load_recipe
 from greffe.config.spec import Spec
 from greffe.errors import CorruptError, RunError
 from greffe.progress import notice
-from greffe.storage import disk_error, read_json, write_atomic, write_json
+from greffe.storage import disk_error, read_model, write_atomic, write_json
 
 RUN_FILE = "run.json"
 RECIPE_FILE = "recipe.toml"
@@ -238,16 +238,7 @@ class RunDirectory:
 
     def manifest(self) -> Manifest:
         """Return the content of run.json."""
-        path = self.path / RUN_FILE
-        try:
-            return Manifest.model_validate(read_json(path, "the run's manifest"))
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise CorruptError(
-                f"{path} is damaged or from another version.",
-                expected="a manifest of format 1",
-                found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
-            ) from None
+        return read_model(Manifest, self.path / RUN_FILE, "the run's manifest")
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write run.json, which makes the folder a run."""

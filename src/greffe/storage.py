@@ -7,9 +7,13 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from greffe.errors import CorruptError, RunError
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -42,6 +46,20 @@ def read_json(path: Path, what: str) -> Any:
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise CorruptError(
             f"{path} is damaged.", expected=what, found=f"invalid JSON: {error}"
+        ) from None
+
+
+def read_model(kind: type[Model], path: Path, what: str, hint: str | None = None) -> Model:
+    """Return the content of a JSON file as a pydantic model; `what` as in `read_json`."""
+    try:
+        return kind.model_validate(read_json(path, what))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise CorruptError(
+            f"{path} is damaged or from another version.",
+            expected=what,
+            found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
+            hint=hint,
         ) from None
 
 

@@ -3,12 +3,13 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel
 
 from greffe.errors import CorruptError, RunError
-from greffe.storage import disk_error, file_hash, read_json, write_atomic, write_json
+from greffe.storage import disk_error, file_hash, read_json, read_model, write_atomic, write_json
 
 
 def test_write_atomic_replaces_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -57,6 +58,20 @@ def test_json_survives_and_damage_is_named(tmp_path: Path) -> None:
         read_json(path, "a value")
     with pytest.raises(CorruptError, match="missing"):
         read_json(tmp_path / "none.json", "a value")
+
+
+def test_a_file_of_another_version_is_named(tmp_path: Path) -> None:
+    class Settings(BaseModel):
+        format: Literal[1]
+
+    path = tmp_path / "value.json"
+    write_json(path, {"format": 1})
+    assert read_model(Settings, path, "settings") == Settings(format=1)
+    write_json(path, {"format": 2})
+    with pytest.raises(CorruptError, match="another version") as caught:
+        read_model(Settings, path, "settings", hint="start again")
+    assert (caught.value.expected, caught.value.hint) == ("settings", "start again")
+    assert caught.value.found == "format: Input should be 1"
 
 
 def test_file_hash_is_sha256(tmp_path: Path) -> None:

@@ -11,14 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from pydantic import ValidationError
 
 from greffe.baselines.features import BaseReader, Reader
 from greffe.baselines.linear_classifier import LinearClassifier, LinearSettings
 from greffe.baselines.tfidf import BLOCKS, Tfidf
 from greffe.errors import CorruptError
 from greffe.model.weights import load_tensors, save_tensors
-from greffe.storage import read_json, write_json
+from greffe.storage import read_model, write_json
 
 LINEAR_FILE = "linear.json"
 TENSORS_FILE = "linear.safetensors"
@@ -66,15 +65,7 @@ def load_classifier(
 
 def _read_settings(folder: Path) -> LinearSettings:
     path = folder / LINEAR_FILE
-    try:
-        settings = LinearSettings.model_validate(read_json(path, "a linear classifier"))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise CorruptError(
-            f"{path} is damaged or from another version.",
-            expected="a linear classifier of format 1",
-            found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
-        ) from None
+    settings = read_model(LinearSettings, path, "a linear classifier")
     vocabularies = settings.vocabularies
     if not set(vocabularies or {}) <= set(BLOCKS) or (
         settings.hashes.get("vocabularies") != _terms_hash(vocabularies)

@@ -12,15 +12,13 @@ import hashlib
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import ValidationError
-
 from greffe.config.spec import Spec
 from greffe.data.shards import ShardInfo, TokenSplit, check_shard, offsets_path, tokens_path
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
 from greffe.progress import Progress
 from greffe.run import TOKENIZER_FILE
-from greffe.storage import file_hash, read_json, write_json
+from greffe.storage import file_hash, read_model, write_json
 
 CORPUS_FILE = "corpus.json"
 PREPARE_FILE = "prepare.json"  # the state of an unfinished corpus
@@ -87,17 +85,12 @@ def make_manifest(
 
 def read_manifest(folder: Path) -> CorpusManifest:
     """Read the manifest of a corpus; raise CorruptError if it is invalid."""
-    path = folder / CORPUS_FILE
-    try:
-        return CorpusManifest.model_validate(read_json(path, "the corpus's manifest"))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise CorruptError(
-            f"{path} is damaged or from another version.",
-            expected="a manifest of version 1",
-            found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
-            hint="prepare the corpus again with --overwrite",
-        ) from None
+    return read_model(
+        CorpusManifest,
+        folder / CORPUS_FILE,
+        "the corpus's manifest",
+        hint="prepare the corpus again with --overwrite",
+    )
 
 
 def write_manifest(folder: Path, manifest: CorpusManifest) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from greffe.config.spec import Spec
 from greffe.data.corpus import PREPARE_FILE, CorpusRequest
 from greffe.data.scan import Scan
 from greffe.data.shards import ShardInfo
-from greffe.errors import CorruptError, MismatchError
-from greffe.storage import read_json, write_json
+from greffe.errors import MismatchError
+from greffe.storage import read_model, write_json
 
 
 class PrepareState(Spec):
@@ -39,15 +39,12 @@ def write_state(state: PrepareState, folder: Path) -> None:
 
 def read_state(folder: Path) -> PrepareState:
     """Return the state of an unfinished corpus."""
-    path = folder / PREPARE_FILE
-    try:
-        return PrepareState.model_validate(read_json(path, "the state of an unfinished corpus"))
-    except ValidationError as error:
-        raise CorruptError(
-            f"{path} is damaged or from another version.",
-            found=error.errors(include_url=False)[0]["msg"],
-            hint="start again with --overwrite",
-        ) from None
+    return read_model(
+        PrepareState,
+        folder / PREPARE_FILE,
+        "the state of an unfinished corpus",
+        hint="start again with --overwrite",
+    )
 
 
 def check_request(before: CorpusRequest, now: CorpusRequest, folder: Path) -> None:

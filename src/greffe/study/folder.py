@@ -9,16 +9,15 @@ report.html …       the report, built from the document
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from greffe.config.spec import Spec
-from greffe.errors import CorruptError, RunError
-from greffe.storage import read_json, write_json
+from greffe.errors import RunError
+from greffe.storage import read_model, write_json
 from greffe.study.document import StudyDocument
 from greffe.study.layer_changes import PartMove
 
@@ -104,7 +103,7 @@ class StudyDirectory:
 
     def manifest(self) -> StudyManifest:
         """Return what was asked for."""
-        return _validated(StudyManifest, self.path / STUDY_FILE, "a study's manifest")
+        return read_model(StudyManifest, self.path / STUDY_FILE, "a study's manifest")
 
     def write_manifest(self, manifest: StudyManifest) -> None:
         """Write what is asked for; its presence makes the folder a study."""
@@ -113,7 +112,7 @@ class StudyDirectory:
     def cell(self, name: str) -> CellFile | None:
         """Return a cell's file, or None."""
         path = self._cell_path(name)
-        return _validated(CellFile, path, "a cell of a study") if path.exists() else None
+        return read_model(CellFile, path, "a cell of a study") if path.exists() else None
 
     def write_cell(self, name: str, cell: CellFile) -> None:
         """Write a cell's file."""
@@ -130,7 +129,7 @@ class StudyDirectory:
                 found=f"{self._done()} of {len(self.manifest().cells)} trainings done",
                 hint="the greffe compare command that started it resumes it",
             )
-        return _validated(StudyDocument, self.path / DOCUMENT_FILE, "a study's document")
+        return read_model(StudyDocument, self.path / DOCUMENT_FILE, "a study's document")
 
     def write_document(self, document: StudyDocument) -> None:
         """Write the results."""
@@ -140,20 +139,5 @@ class StudyDirectory:
         return self.path / CELLS / f"{name}.json"
 
     def _done(self) -> int:
-        cells: Sequence[CellFile | None] = [self.cell(name) for name in self.manifest().cells]
+        cells = [self.cell(name) for name in self.manifest().cells]
         return sum(cell is not None and cell.result is not None for cell in cells)
-
-
-Kind = TypeVar("Kind", bound=Spec)
-
-
-def _validated(kind: type[Kind], path: Path, what: str) -> Kind:
-    try:
-        return kind.model_validate(read_json(path, what))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise CorruptError(
-            f"{path} is damaged or from another version.",
-            expected=what,
-            found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
-        ) from None

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import Field, ValidationError
+from pydantic import Field
 from torch import Tensor
 
 from greffe.config.spec import Spec
 from greffe.data.tokenizer import Tokenizer
-from greffe.errors import CorruptError, MismatchError, RunError
+from greffe.errors import MismatchError, RunError
 from greffe.model.model import Model, empty_model
 from greffe.model.weights import load_exact, load_tensors, save_tensors
 from greffe.output_folder import OutputFolder
 from greffe.progress import notice
 from greffe.run import RunDirectory
-from greffe.storage import disk_error, read_json, write_json
+from greffe.storage import disk_error, read_model, write_json
 
 STATE_FILE = "state.json"
 WEIGHTS = "weights.safetensors"
@@ -121,10 +121,7 @@ def last_checkpoint(checkpoints: Path) -> Path | None:
 
 def read_state(folder: Path) -> TrainingState:
     """Read the state file of a checkpoint."""
-    try:
-        return TrainingState.model_validate(read_json(folder / STATE_FILE, "a training state"))
-    except ValidationError as error:
-        raise CorruptError(f"{folder / STATE_FILE} is damaged.", found=str(error)) from None
+    return read_model(TrainingState, folder / STATE_FILE, "a training state")
 
 
 def load_checkpoint(folder: Path, model: Model, optimizer: torch.optim.Optimizer) -> TrainingState:
