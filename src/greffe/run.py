@@ -35,7 +35,6 @@ from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.config.spec import Spec
 from greffe.errors import CorruptError, RunError
-from greffe.progress import notice
 from greffe.storage import disk_error, read_model, write_atomic, write_json
 
 RUN_FILE = "run.json"
@@ -280,7 +279,3 @@ class RunDirectory:
         kept = [line for line in self.metrics() if line["step"] <= step]
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept)
         write_atomic(self.path / METRICS_FILE, text.encode())
-
-    def say_where(self) -> None:
-        """Print where the run is."""
-        notice(f"run written to {self.path}")

@@ -11,11 +11,12 @@ import sys
 import pytest
 
 import greffe
-from greffe import __all__ as public
 from greffe.cli.main import app
 
+VERBS = [command.callback.__name__ for command in app.registered_commands]
 
-def test_help_names_every_verb_and_needs_nothing_heavy():
+
+def test_help_lists_every_verb_without_heavy_imports():
     script = (
         "import sys; sys.argv = ['greffe', '--help']\n"
         "from greffe.cli import main\n"
@@ -26,25 +27,19 @@ def test_help_names_every_verb_and_needs_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stderr == ""
-    for verb in ("demo", "prepare", "pretrain", "finetune", "evaluate", "predict", "generate"):
-        assert verb in done.stdout
+    verbs = done.stdout.partition("Commands:\n")[2]
+    for verb in VERBS:
+        assert f"  {verb} " in verbs
+    assert "..." not in verbs  # each description fits into its line
     assert done.stdout.endswith("loaded: []\n")
 
 
 def test_every_verb_has_help(command):
-    names = [info.name or info.callback.__name__ for info in app.registered_commands]
-    assert {"pretrain", "finetune", "compare"} <= set(names)
-    for name in names:
-        outcome = command(name, "--help")
+    assert {"pretrain", "finetune", "compare"} <= set(VERBS)
+    for verb in VERBS:
+        outcome = command(verb, "--help")
         assert outcome.code == 0
-        assert "Usage: greffe" in outcome.out
-
-
-def test_public_names_are_sorted_and_there():
-    import greffe
-
-    assert public == sorted(public)
-    assert all(getattr(greffe, name) is not None for name in public)
+        assert f"Usage: greffe {verb}" in outcome.out
 
 
 @pytest.mark.parametrize(
@@ -62,15 +57,6 @@ def test_old_names_are_gone(command, words):
     outcome = command(*words)
     assert outcome.code == 2
     assert "No such" in outcome.err
-
-
-def test_from_and_scratch_exclude_each_other(command, world, tmp_path):
-    outcome = command(
-        *("finetune", "--from", world.base, "--scratch", "--data", world.train),
-        *("--out", tmp_path / "r"),
-    )
-    assert outcome.code == 2
-    assert "--from and --scratch are mutually exclusive." in outcome.err
 
 
 def test_unknown_keywords_are_explained(world, tmp_path):

@@ -10,6 +10,10 @@ import pytest
 import greffe
 
 
+def test_public_names_are_sorted() -> None:
+    assert greffe.__all__ == sorted(greffe.__all__)
+
+
 @pytest.mark.parametrize("name", greffe.__all__)
 def test_a_public_name_is_what_it_says(name):
     importlib.import_module("greffe.report")

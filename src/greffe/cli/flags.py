@@ -40,6 +40,7 @@ Long = Annotated[
     typer.Option("--long", help="Texts longer than the context: read in windows, or cut."),
 ]
 ReportLanguage = Annotated[Language, typer.Option("--language", help="Language of the report.")]
+StartAgain = Annotated[bool, typer.Option("--overwrite", help="Start again instead of resuming.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

@@ -9,11 +9,10 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from greffe.cli.lab_command import lab
 from greffe.cli.run_commands import evaluate, fill, generate, predict
 from greffe.cli.show_command import show
 from greffe.cli.study_commands import compare, doctor, report
-from greffe.cli.train_commands import demo, ensemble, finetune, linear, prepare, pretrain
+from greffe.cli.train_commands import demo, ensemble, finetune, lab, linear, prepare, pretrain
 from greffe.errors import GreffeError
 
 app = typer.Typer(
@@ -27,8 +26,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(is_given: bool) -> None:
+    if is_given:
         from greffe import __version__
 
         print(f"greffe {__version__}")
@@ -67,10 +66,10 @@ def main() -> None:
     except GreffeError as error:
         _fail(str(error), error.exit_code)
     except OSError as error:
-        place = f": {error.filename}" if error.filename else ""
-        _fail(f"{error.strerror or error}{place}", 2)
+        file = f": {error.filename}" if error.filename else ""
+        _fail(f"{error.strerror or error}{file}", 2)
     except (MemoryError, RuntimeError) as error:
-        # torch has no error class for a lack of memory, nor for a rank that is gone.
+        # torch has no error class for a lack of memory, nor for a lost rank.
         if isinstance(error, MemoryError) or "allocate memory" in str(error):
             _fail(
                 f"Out of memory.\n  found:    {error}\n"

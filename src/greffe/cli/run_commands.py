@@ -34,7 +34,10 @@ def evaluate(
     long: flags.Long = "windows",
     as_json: flags.Json = False,
 ) -> None:
-    """Print accuracy, macro F1, scores per class, confusion matrix, log loss, calibration error."""
+    """Print accuracy and other metrics on labelled texts.
+
+    The others are macro F1, scores per class, the confusion matrix, log loss and calibration error.
+    """
     from greffe import api
     from greffe.cli.terminal_tables import evaluation_tables, print_tables
     from greffe.training.compute import set_up_compute
@@ -60,7 +63,7 @@ def predict(
     format_: Annotated[Format, typer.Option("--format", help="Output format.")] = "table",
     long: flags.Long = "windows",
 ) -> None:
-    """Print a label and probabilities for texts, a file, or standard input."""
+    """Print a label and probabilities for each text."""
     from greffe import api
     from greffe.data.tables import read_texts
     from greffe.errors import InputError, InterruptedRunError

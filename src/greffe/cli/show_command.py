@@ -38,7 +38,10 @@ def show(
     ] = None,
     size: Annotated[int, typer.Option(help="With mask and positions: number of tokens.")] = 0,
 ) -> None:
-    """Show all parameters by formula and by count, or the mask or the positions as a picture."""
+    """Show a model's parameters, attention mask or positions.
+
+    Parameters are listed block by block, by formula and by count.
+    """
     if target not in DRAWINGS and out is None and not size and _has_no_base(target):
         _show_without_base(target, as_json)
         return

@@ -32,7 +32,7 @@ def compare(
     language: flags.ReportLanguage = "en",
     as_json: flags.Json = False,
 ) -> None:
-    """Compare a pretrained base with the same model from scratch and with baselines.
+    """Compare a pretrained base with scratch and with baselines.
 
     All arms use the same seeds; the result is a report with statistics. The same command resumes
     an interrupted study.
@@ -60,7 +60,7 @@ def report(
     ] = None,
     language: flags.ReportLanguage = "en",
 ) -> None:
-    """Rebuild the report from what is on disk: of a study, or of runs side by side."""
+    """Rebuild the report of a study, or of runs side by side."""
     from greffe import api
 
     print(api.report(paths, out, language=language))
@@ -80,7 +80,7 @@ def doctor(
     ] = False,
     as_json: flags.Json = False,
 ) -> None:
-    """Check labelled data: leaks, contradictions, imbalance, overlap and more."""
+    """Check labelled data for leaks, contradictions and imbalance."""
     from greffe import api
     from greffe.doctor.examine import check_titles
 

@@ -1,4 +1,4 @@
-"""Verbs that make something: demo, prepare, pretrain, finetune, linear, ensemble."""
+"""Verbs that train something: demo, prepare, pretrain, finetune, linear, ensemble, lab."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for the demo's runs.")] = Path(
         "runs/demo"
     ),
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Start again instead of resuming.")
-    ] = False,
+    overwrite: flags.StartAgain = False,
 ) -> None:
-    """Show the whole flow with the shipped base and reviews, in two to three minutes."""
+    """Show the whole workflow on shipped data, in about three minutes."""
     from greffe.demo import demo as run_demo
 
     print(run_demo(out, overwrite=overwrite))
@@ -35,7 +33,10 @@ def prepare(
     valid: flags.Valid = 0.01,
     workers: Annotated[int, typer.Option(help="Number of processes; 0: one per core.")] = 0,
 ) -> None:
-    """Turn text into token shards: drop duplicates, hold out a part, use all cores."""
+    """Turn text into token shards, for pretraining.
+
+    Duplicates are dropped, a part is held out, and all cores are used.
+    """
     from greffe import api
 
     api.prepare(
@@ -130,9 +131,9 @@ def linear(
     ] = True,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the cross-validation.")] = 0,
 ) -> None:
-    """Fit a linear classifier on TF-IDF, a base's features and other runs' class scores.
+    """Fit a linear classifier on TF-IDF and features of other runs.
 
-    Without --from and --features-from, it uses TF-IDF alone.
+    --from adds a base's features, --features-from the class scores of a run.
     """
     from greffe import api
 
@@ -152,7 +153,53 @@ def ensemble(
     runs: Annotated[list[Path], typer.Argument(help="Two or more runs with the same classes.")],
     output: Annotated[Output, Without("resume")],
 ) -> None:
-    """Combine several runs into one that averages their probabilities; nothing is trained."""
+    """Combine runs into one that averages their probabilities."""
     from greffe import api
 
     api.ensemble(runs, output=output)
+
+
+def lab(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the page and its runs.")] = Path(
+        "runs/lab"
+    ),
+    language: flags.ReportLanguage = "en",
+    lab_data: Annotated[
+        Path | None,
+        typer.Option("--lab-data", help="Folder with the lab's original files; default: a sample."),
+    ] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option("--corpus", help="With --lab-data: pretraining text; default: the reviews."),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Pretraining budget of each base: 10m, 2000steps, 3epochs.")
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Trainings per arm; default: 8 on the sample, 6 on the files."),
+    ] = None,
+    overwrite: flags.StartAgain = False,
+    docs: Annotated[
+        Path | None, typer.Option("--docs", hidden=True, help="Also write Markdown with figures.")
+    ] = None,
+) -> None:
+    """Answer the lab's five questions by running them, as one page. About four minutes."""
+    from greffe.lab.lab_page import PAGE_FILE, lab_answers, lab_catalog
+    from greffe.lab.run_lab import lab as run_lab
+
+    document = run_lab(
+        out,
+        lab_data=lab_data,
+        corpus=corpus,
+        budget=budget,
+        seeds=seeds,
+        language=language,
+        overwrite=overwrite,
+    )
+    if docs is not None:
+        from greffe.lab.lab_markdown import write_lab_markdown
+
+        write_lab_markdown(document, docs)
+    print("\n".join(lab_answers(document, lab_catalog(language))))
+    print(f"\n{out / PAGE_FILE}")

@@ -51,5 +51,5 @@ def ensemble(runs: Sequence[RunDirectory], output: Output) -> RunDirectory:
         )
         write_model_card(made)
     notice(f"ensemble: mean of {len(runs)} runs, {len(labels)} classes")
-    made.say_where()
+    notice(f"run written to {made.path}")
     return made

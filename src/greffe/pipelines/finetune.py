@@ -118,7 +118,7 @@ def finetune(
             drop_soup(run)
             write_model_card(run)
         world.barrier()
-    run.say_where()
+    notice(f"run written to {run.path}")
     return run
 
 

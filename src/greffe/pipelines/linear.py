@@ -67,7 +67,7 @@ def linear(
         )
         write_model_card(run)
     _summarize(classifier)
-    run.say_where()
+    notice(f"run written to {run.path}")
     return run
 
 

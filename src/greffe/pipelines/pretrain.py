@@ -107,7 +107,7 @@ def pretrain(
             finish(run, model, state, recipe.train)
             write_model_card(run)
         world.barrier()
-    run.say_where()
+    notice(f"run written to {run.path}")
     return run
 
 
