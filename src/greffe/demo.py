@@ -38,10 +38,10 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
         f"labelled reviews, {SEEDS} times each; compare them on 400 others.\n"
     )
 
-    _say(f"1. The base: {BASE}")
+    _heading(f"1. The base: {BASE}")
     _introduce(load(BASE))
 
-    _say("2. A little more pretraining, on 300 reviews without labels")
+    _heading("2. A little more pretraining, on 300 reviews without labels")
     base = pretrain(
         reviews / "unlabelled.txt",
         output=Output(out=folder / "base", overwrite=overwrite, resume=not overwrite),
@@ -52,7 +52,7 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
     )
     notice(f"   loss {_loss_bars(base)}")
 
-    _say(f"3. Fine-tuning on 500 labels, pretrained and from scratch, {SEEDS} seeds each")
+    _heading(f"3. Fine-tuning on 500 labels, pretrained and from scratch, {SEEDS} seeds each")
     study = compare(
         base,
         data=reviews / "train.tsv",
@@ -66,7 +66,7 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
     for arm in arms.values():
         notice(f"   {arm.name:<12} {arm.accuracy.mean:6.1%}{_curve(arm)}")
 
-    _say("4. Predictions for new sentences (1: positive, 0: negative)")
+    _heading("4. Predictions for new sentences (1: positive, 0: negative)")
     kept = arms["pretrained"].kept_run
     assert kept is not None
     predictions = load(study.path / kept).predict(SENTENCES)
@@ -93,7 +93,7 @@ def _loss_bars(run: Run) -> str:
     return f"{losses[0]:.2f} {''.join(BARS[height] for height in heights)} {losses[-1]:.2f}"
 
 
-def _say(text: str) -> None:
+def _heading(text: str) -> None:
     notice(f"\n{text}")
 
 

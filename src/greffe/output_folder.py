@@ -73,7 +73,7 @@ class OutputFolder:
         self._take_lock()
         try:
             if self.is_ours and not self.resuming:
-                self._make_room()
+                self._empty()
             (self.path / UNFINISHED_FILE).touch()
         except BaseException:
             self._release()
@@ -135,7 +135,7 @@ class OutputFolder:
             hint="choose another --out",
         )
 
-    def _make_room(self) -> None:
+    def _empty(self) -> None:
         """Empty the folder if --overwrite is given and nothing in it is read by the command."""
         if not self.overwrite:
             raise RunExistsError(
@@ -152,7 +152,7 @@ class OutputFolder:
                     hint="choose another --out",
                 )
         for item in self.path.iterdir():
-            if not any(item.match(pattern) for pattern in WRITTEN) or _is_users_card(item):
+            if not any(item.match(pattern) for pattern in WRITTEN) or is_users_card(item):
                 continue
             if item.is_dir() and not item.is_symlink():
                 shutil.rmtree(item)
@@ -160,5 +160,7 @@ class OutputFolder:
                 item.unlink()
 
 
-def _is_users_card(item: Path) -> bool:
-    return item.name == CARD_FILE and not item.read_bytes().startswith(CARD_MARK.encode())
+def is_users_card(path: Path) -> bool:
+    """Whether this is a README.md that greffe did not write."""
+    is_card = path.name == CARD_FILE and path.exists()
+    return is_card and not path.read_bytes().startswith(CARD_MARK.encode())

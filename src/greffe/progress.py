@@ -51,9 +51,8 @@ def notice(text: str) -> None:
 
 def format_seconds(seconds: float) -> str:
     """Format a duration: `0:07`, `12:30`, `1:02:03`."""
-    whole = max(0, round(seconds))
-    hours, rest = divmod(whole, 3600)
-    minutes, left = divmod(rest, 60)
+    minutes, left = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{left:02}" if hours else f"{minutes}:{left:02}"
 
 

@@ -6,11 +6,11 @@ recipe.toml           every choice
 tokenizer.json        the tokenizer that the weights were trained with
 weights.safetensors   the final weights
 linear.json, linear.safetensors   a linear classifier, with or without a base
-feature_runs/0, 1, …  whole runs whose class scores are features
+feature_runs/0, 1, …  copies of runs whose class scores are features
 metrics.jsonl         one line per logged step or evaluation
 checkpoints/          state for resuming: the last checkpoint, and the best weights
-soup/1, 2, …          the same for further members of a model soup, until it is finished
-intermediate/         a run of its own: the model after the auxiliary labels
+soup/1, 2, …          the same for the other models of a soup, until the run is finished
+intermediate/         another run: the model after the auxiliary labels
 corpus/               shards, if raw text was prepared by the command
 """
 
@@ -276,6 +276,6 @@ class RunDirectory:
 
     def rewind_metrics(self, step: int) -> None:
         """Remove the lines after `step`, which a resumed run writes again."""
-        kept = [line for line in self.metrics() if line["step"] <= step]
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept)
+        lines = [line for line in self.metrics() if line["step"] <= step]
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         write_atomic(self.path / METRICS_FILE, text.encode())

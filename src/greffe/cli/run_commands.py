@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from greffe.inference.predict import Prediction
 
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or greffe-fr.")]
-
-
 Format = Literal["table", "jsonl", "csv"]
 
 
@@ -80,14 +78,14 @@ def predict(
     set_up_compute()
     classifier = api.load(run)
     stream: Iterable[str] = texts or read_texts(input_ or "-", reading)
-    shown: list[str] = []
-    predictions = classifier.stream_predictions(_kept(stream, shown), long=long)
+    pending: list[str] = []
+    predictions = classifier.stream_predictions(_remember(stream, pending), long=long)
     if not texts:
-        predictions = _watched(predictions)
+        predictions = _with_progress(predictions)
     if classifier.manifest().kind != "linear":
         predictions = _with_cut_notice(predictions, classifier.model.spec.context)
     try:
-        _print_predictions(predictions, shown, format_, classifier.labels)
+        _print_predictions(predictions, pending, format_, classifier.labels)
     except KeyboardInterrupt:
         raise InterruptedRunError("Stopped; what was printed so far is complete.") from None
 
@@ -145,14 +143,14 @@ def fill(
         print_tables(fill_tables(gaps))
 
 
-def _kept(texts: Iterable[str], shown: list[str]) -> Iterator[str]:
-    """Yield the texts; each is kept until its prediction is printed."""
+def _remember(texts: Iterable[str], pending: list[str]) -> Iterator[str]:
+    """Yield the texts and add each to `pending`, until its prediction is printed."""
     for text in texts:
-        shown.append(text)
+        pending.append(text)
         yield text
 
 
-def _watched(predictions: Iterator[Prediction]) -> Iterator[Prediction]:
+def _with_progress(predictions: Iterator[Prediction]) -> Iterator[Prediction]:
     """Yield the predictions and show progress."""
     from greffe.progress import Progress
 
@@ -176,19 +174,19 @@ def _with_cut_notice(predictions: Iterator[Prediction], context: int) -> Iterato
 
 
 def _print_predictions(
-    predictions: Iterator[Prediction], shown: list[str], format_: Format, labels: list[str]
+    predictions: Iterator[Prediction], pending: list[str], format_: Format, labels: list[str]
 ) -> None:
     if format_ == "table":
         from greffe.cli.terminal_tables import prediction_table, print_tables
 
         found = list(predictions)
-        print_tables([prediction_table(found, shown)])
+        print_tables([prediction_table(found, pending)])
         return
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if format_ == "csv":
         writer.writerow(["label", "score", *labels])
     for prediction in predictions:
-        shown.clear()  # a stream keeps no texts
+        pending.clear()  # a stream keeps no texts
         # Each row is flushed: what was predicted is not lost if the rest is interrupted.
         if format_ == "csv":
             probabilities = prediction.probabilities.values()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from rich.table import Table
 
 from greffe.cli.terminal_tables import new_table
-from greffe.evaluation.intervals import Estimate
 from greffe.study.document import StudyDocument
 
 
@@ -48,7 +47,7 @@ def _comparisons(document: StudyDocument) -> Table:
         shown.add_row(
             f"{comparison.first} - {comparison.second}",
             f"{100 * comparison.difference.mean:+.1f}",
-            _interval(comparison.difference),
+            f"{100 * comparison.difference.low:+.1f} to {100 * comparison.difference.high:+.1f}",
             f"{comparison.p:.3f}",
             f"{comparison.p_adjusted:.3f}",
             f"{comparison.mcnemar.p:.3f}",
@@ -56,10 +55,6 @@ def _comparisons(document: StudyDocument) -> Table:
             "yes" if comparison.is_significant else "no",
         )
     return shown
-
-
-def _interval(estimate: Estimate) -> str:
-    return f"{100 * estimate.low:+.1f} to {100 * estimate.high:+.1f}"
 
 
 def _labels(document: StudyDocument) -> Table:

@@ -105,13 +105,11 @@ def evaluate_rows(
     means = {name: sums[name] / max(counts[name], 1.0) for name in sums}
     loss = sum(objective.weights[name] * mean for name, mean in means.items())
     metrics = {"loss": loss, "rows": min(most, source.rows)}
+    line = f"validation loss {loss:.3f}"
     for name, size in sizes.items():
         prefix = f"{name}_" if len(sizes) > 1 else ""
-        metrics[f"{prefix}perplexity"] = math.exp(min(means[name], 700.0))
-        metrics[f"{prefix}bits_per_byte"] = sums[name] / math.log(2) / max(size, 1)
-    words = [f"validation loss {loss:.3f}"]
-    for name in sizes:
-        prefix = f"{name}_" if len(sizes) > 1 else ""
-        perplexity, bits = metrics[f"{prefix}perplexity"], metrics[f"{prefix}bits_per_byte"]
-        words.append(f"{prefix.replace('_', ' ')}perplexity {perplexity:.4g}, {bits:.3f} bits/byte")
-    return Evaluated(score=-loss, metrics=metrics, line=" · ".join(words))
+        perplexity = math.exp(min(means[name], 700.0))
+        bits = sums[name] / math.log(2) / max(size, 1)
+        metrics |= {f"{prefix}perplexity": perplexity, f"{prefix}bits_per_byte": bits}
+        line += f" · {prefix.replace('_', ' ')}perplexity {perplexity:.4g}, {bits:.3f} bits/byte"
+    return Evaluated(score=-loss, metrics=metrics, line=line)

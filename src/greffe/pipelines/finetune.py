@@ -12,7 +12,6 @@ import numpy.typing as npt
 from greffe.config.components import Direction, HeadSpec
 from greffe.config.options import Output, Reading, Tables, Training
 from greffe.config.recipe import Recipe
-from greffe.config.sections import TrainSpec
 from greffe.data.batches import Batch
 from greffe.data.sampler import ExampleSampler
 from greffe.data.tables import Example
@@ -54,7 +53,7 @@ from greffe.pipelines.run_folder import (
 )
 from greffe.pipelines.soup import drop_soup, fit_soup, member_name, member_seed
 from greffe.progress import notice
-from greffe.run import INTERMEDIATE, RUN_FILE, Lineage, Manifest, RunDirectory, new_lineage
+from greffe.run import INTERMEDIATE, RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.seeding import rng
 from greffe.training.checkpoint import TrainingState, run_weights
 from greffe.training.compute import set_up_compute
@@ -97,22 +96,29 @@ def finetune(
         design = _Design.of(recipe, parts.labels, directions)
         model = build_model(recipe.model, tokenizer.size, design.heads, recipe.seed)
         parent_weights = _load_weights(model, design, start, show_tensors=training.show_tensors)
-        setup = _Setup.of(model, tokenizer, design, recipe, parts)
         if world.is_main and not (run.path / RUN_FILE).exists():
-            lineage = new_lineage(
-                threads=threads,
-                parent=start.parent.name if start.parent else None,
-                parent_weights=parent_weights,
-                initial_base=base_hash(model),
-                initial_head=head_hash(model),
-                tokenizer=tokenizer.fingerprint,
-                data=data,
-                sizes={**parts.sizes, **earlier_sizes(start.parent)},
+            manifest = Manifest(
+                kind="classifier",
+                status="training",
+                vocab=tokenizer.size,
+                heads=design.heads,
+                directions=directions,
+                labels=parts.labels,
+                direction=design.direction,
+                lineage=new_lineage(
+                    threads=threads,
+                    parent=start.parent.name if start.parent else None,
+                    parent_weights=parent_weights,
+                    initial_base=base_hash(model),
+                    initial_head=head_hash(model),
+                    tokenizer=tokenizer.fingerprint,
+                    data=data,
+                    sizes={**parts.sizes, **earlier_sizes(start.parent)},
+                ),
             )
-            manifest = design.manifest(tokenizer.size, directions, lineage)
             begin_run(run, recipe, tokenizer, manifest)
         world.barrier()
-        state = _train(run, setup, recipe, world)
+        state = _train(run, model, tokenizer, design, recipe, parts, world)
         if world.is_main:
             finish(run, model, state, recipe.train)
             drop_soup(run)
@@ -152,18 +158,6 @@ class _Design:
     def causal(self) -> bool:
         return self.direction == "causal"
 
-    def manifest(self, vocab: int, directions: list[Direction], lineage: Lineage) -> Manifest:
-        return Manifest(
-            kind="classifier",
-            status="training",
-            vocab=vocab,
-            heads=self.heads,
-            directions=directions,
-            labels=self.labels,
-            direction=self.direction,
-            lineage=lineage,
-        )
-
 
 def _load_weights(model: Model, design: _Design, start: Start, *, show_tensors: bool) -> str | None:
     """Load the parent's weights, with its head if that has the same labels; return their hash."""
@@ -180,98 +174,72 @@ def _load_weights(model: Model, design: _Design, start: Start, *, show_tensors: 
     return digest
 
 
-@dataclass(frozen=True)
-class _Setup:
-    """A model with the rows it is trained on and the texts it is validated on."""
-
-    model: Model
-    objective: ClassificationObjective
-    rows: LabelledRows
-    masker: Masker | None
-    held_out: HeldOut
-    description: str
-
-    @classmethod
-    def of(
-        cls,
-        model: Model,
-        tokenizer: Tokenizer,
-        design: _Design,
-        recipe: Recipe,
-        parts: LabelledParts,
-    ) -> _Setup:
-        spec, labels = classification_of(recipe), design.labels
-        rows = encode_rows(parts, tokenizer, recipe.model.context, spec.long)
-        counts = np.bincount(rows.targets, minlength=len(labels)).tolist()
-        return cls(
-            model=model,
-            objective=ClassificationObjective(
-                spec, counts, causal=design.causal, pad=tokenizer.pad
-            ),
-            rows=rows,
-            masker=build_masker(spec.token_dropout, tokenizer),
-            held_out=HeldOut(model, tokenizer, labels, parts.valid, causal=design.causal),
-            description=f"{len(parts.train):,} texts, {len(labels)} classes, "
-            f"{len(parts.valid):,} held out, reading {design.direction}, "
-            f"pooler {design.head.pooler}",
-        )
-
-
-def _train(run: RunDirectory, setup: _Setup, recipe: Recipe, world: World) -> TrainingState:
-    """Train the members of the soup, which is one training by default."""
-    spec = recipe.train
-    notice(f"fine-tune: {setup.description}")
+def _train(
+    run: RunDirectory,
+    model: Model,
+    tokenizer: Tokenizer,
+    design: _Design,
+    recipe: Recipe,
+    parts: LabelledParts,
+    world: World,
+) -> TrainingState:
+    """Train the models of the soup, which is one training by default."""
+    spec, labels, head = recipe.train, parts.labels, classification_of(recipe)
+    rows = encode_rows(parts, tokenizer, recipe.model.context, head.long)
+    lengths = tuple(len(row) for row in rows.ids)
+    counts = np.bincount(rows.targets, minlength=len(labels)).tolist()
+    objective = ClassificationObjective(head, counts, causal=design.causal, pad=tokenizer.pad)
+    masker = build_masker(head.token_dropout, tokenizer)
+    held_out = HeldOut(model, tokenizer, labels, parts.valid, causal=design.causal)
+    notice(
+        f"fine-tune: {len(parts.train):,} texts, {len(labels)} classes, "
+        f"{len(parts.valid):,} held out, reading {design.direction}, pooler {design.head.pooler}"
+    )
 
     def train_member(member: int, into: RunDirectory) -> TrainingState:
         seed = member_seed(recipe.seed, member)
-        batches = _MemberBatches.of(setup, spec, seed, world)
+        sampler = ExampleSampler(seed, lengths, spec.batch)
         task = Task(
-            objective=setup.objective,
-            batches=batches,
-            evaluate=setup.held_out.evaluate,
-            steps_per_epoch=batches.sampler.steps_per_epoch,
+            objective=objective,
+            batches=_Batches(objective, rows, masker, sampler, seed, spec.accumulation, world),
+            evaluate=held_out.evaluate,
+            steps_per_epoch=sampler.steps_per_epoch,
             seed=seed,
             name=member_name(member, spec.soup),
         )
-        return fit(into, setup.model, task, spec, world)
+        return fit(into, model, task, spec, world)
 
-    return fit_soup(
-        run, setup.model, train_member, setup.held_out.evaluate, soup=spec.soup, world=world
-    )
+    return fit_soup(run, model, train_member, held_out.evaluate, soup=spec.soup, world=world)
 
 
 @dataclass(frozen=True)
-class _MemberBatches:
-    """The batches of one training: its order of texts and the tokens hidden follow its seed."""
+class _Batches:
+    """The batches of one training: the order of the texts and the hidden tokens follow its seed."""
 
-    setup: _Setup
+    objective: ClassificationObjective
+    rows: LabelledRows
+    masker: Masker | None
     sampler: ExampleSampler
     seed: int
     accumulation: int
     world: World
 
-    @classmethod
-    def of(cls, setup: _Setup, spec: TrainSpec, seed: int, world: World) -> _MemberBatches:
-        lengths = tuple(len(row) for row in setup.rows.ids)
-        return cls(setup, ExampleSampler(seed, lengths, spec.batch), seed, spec.accumulation, world)
-
     def __call__(self, step: int) -> list[Batch]:
         indices = self.world.shard(self.sampler.step(step))
         return [
-            self.setup.objective.prepare(
-                [self._row(step, int(index)) for index in part],
-                self.setup.rows.targets[part].tolist(),
+            self.objective.prepare(
+                [self._row(step, int(index)) for index in part], self.rows.targets[part].tolist()
             )
             for part in np.array_split(indices, self.accumulation)
             if len(part)
         ]
 
     def _row(self, step: int, index: int) -> npt.NDArray[np.int64]:
-        """A row as it is seen at this step: other tokens are hidden in each epoch."""
-        row = self.setup.rows.ids[index]
-        if self.setup.masker is None:
+        """Return a row as it is seen at this step: other tokens are hidden in each epoch."""
+        row = self.rows.ids[index]
+        if self.masker is None:
             return row
-        return self.setup.masker.hide(row, rng(self.seed, "token dropout", step, index))[0]
+        return self.masker.hide(row, rng(self.seed, "token dropout", step, index))[0]
 
 
 class HeldOut:

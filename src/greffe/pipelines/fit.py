@@ -68,16 +68,16 @@ def fit(
     run: RunDirectory, model: Model, task: Task, spec: TrainSpec, world: World
 ) -> TrainingState:
     """Train until the budget is used up or patience runs out; leave the model as kept."""
-    course = _Course.of(task, spec, world)
+    plan = _Plan.of(task, spec, world)
     optimizer = build_optimizer(model, spec, model.spec.layers)
     state = _load_state(run, model, optimizer)
     if world.is_main:
         run.rewind_metrics(state.step)
     state = _compile(model, task, spec, state)
-    state = _train(run, model, optimizer, state, course)
+    state = _train(run, model, optimizer, state, plan)
     clock = Clock(state.step, state.tokens, state.seconds)
     if _is_out_of_patience(spec, state):
-        if not course.budget.is_over(clock):
+        if not plan.budget.is_over(clock):
             notice(f"{task.name}: stopped early, no better score in {spec.patience} evaluations")
     elif state.step < FEW_STEPS:
         notice(f"{task.name}: only {state.step} steps were made; a longer --budget learns more")
@@ -88,8 +88,8 @@ def fit(
 
 
 @dataclass(frozen=True)
-class _Course:
-    """A training's task with its budget, and how often what is due."""
+class _Plan:
+    """A training's task, its budget, and how often to log, evaluate and save."""
 
     task: Task
     spec: TrainSpec
@@ -100,7 +100,7 @@ class _Course:
     checkpoint: Cadence
 
     @classmethod
-    def of(cls, task: Task, spec: TrainSpec, world: World) -> _Course:
+    def of(cls, task: Task, spec: TrainSpec, world: World) -> _Plan:
         budget = Budget.parse(spec.budget, task.steps_per_epoch, spec.least_steps)
         cadences = ("1%", spec.evaluate_every, spec.checkpoint_every)
         return cls(task, spec, world, budget, *(Cadence.parse(text, budget) for text in cadences))
@@ -111,10 +111,10 @@ def _train(
     model: Model,
     optimizer: torch.optim.Optimizer,
     state: TrainingState,
-    course: _Course,
+    plan: _Plan,
 ) -> TrainingState:
     """Run the loop; between two steps log, evaluate and save."""
-    task, spec, budget, world = course.task, course.spec, course.budget, course.world
+    task, spec, budget, world = plan.task, plan.spec, plan.budget, plan.world
     is_over = _is_out_of_patience(spec, state)
     start = Clock(step=state.step, tokens=state.tokens, seconds=state.seconds)
     with (
@@ -137,20 +137,20 @@ def _train(
         )
         while not is_over and (step := next(steps, None)) is not None:
             is_last = budget.is_over(step.clock)
-            state = _count(state, step)
-            is_due = is_last or course.logging.is_due(step.before, step.clock)
+            state = _advance(state, step)
+            is_due = is_last or plan.logging.is_due(step.before, step.clock)
             if world.is_main and (is_due or step.is_skipped):
-                run.log(**_logged(step))
+                run.log(**_log_line(step))
             if step.is_skipped:
                 notice(f"step {step.clock.step}: the loss is not finite; step skipped")
-            is_due = is_last or course.evaluation.is_due(step.before, step.clock)
+            is_due = is_last or plan.evaluation.is_due(step.before, step.clock)
             if task.evaluate is not None and is_due:
-                state = _evaluate(run, model, state, step, course)
+                state = _evaluate(run, model, state, step, plan)
                 is_over = _is_out_of_patience(spec, state)
             progress.set(budget.spent(step.clock), _detail(step, start))
 
             is_end = is_last or is_over
-            is_due = is_end or course.checkpoint.is_due(step.before, step.clock)
+            is_due = is_end or plan.checkpoint.is_due(step.before, step.clock)
             must_save = is_due or step.is_interrupted
             if must_save and world.is_main and not step.skipped_in_a_row and is_finite(model):
                 save_checkpoint(run.checkpoints_path, model, optimizer, state)
@@ -236,26 +236,26 @@ def _is_out_of_patience(spec: TrainSpec, state: TrainingState) -> bool:
 
 
 def _evaluate(
-    run: RunDirectory, model: Model, state: TrainingState, step: Step, course: _Course
+    run: RunDirectory, model: Model, state: TrainingState, step: Step, plan: _Plan
 ) -> TrainingState:
     """Evaluate and log; keep the weights if they are the best so far."""
-    assert course.task.evaluate is not None
-    evaluated = course.task.evaluate(state)
-    evaluated = replace(evaluated, score=course.world.broadcast(evaluated.score))
-    if course.world.is_main:
+    assert plan.task.evaluate is not None
+    evaluated = plan.task.evaluate(state)
+    evaluated = replace(evaluated, score=plan.world.broadcast(evaluated.score))
+    if plan.world.is_main:
         run.log(
             step=state.step,
             kind="valid",
-            epoch=round(step.clock.step / course.task.steps_per_epoch, 4),
+            epoch=round(step.clock.step / plan.task.steps_per_epoch, 4),
             seconds=round(state.seconds, 3),
             **evaluated.metrics,
         )
-    state = _judge(run, model, state, evaluated, is_main=course.world.is_main)
-    notice(f"{course.task.name}: {_position(step, course.budget)} · {evaluated.line}")
+    state = _keep_best(run, model, state, evaluated, is_main=plan.world.is_main)
+    notice(f"{plan.task.name}: {_position(step, plan.budget)} · {evaluated.line}")
     return state
 
 
-def _count(state: TrainingState, step: Step) -> TrainingState:
+def _advance(state: TrainingState, step: Step) -> TrainingState:
     return state.model_copy(
         update={
             "step": step.clock.step,
@@ -267,7 +267,7 @@ def _count(state: TrainingState, step: Step) -> TrainingState:
     )
 
 
-def _judge(
+def _keep_best(
     run: RunDirectory, model: Model, state: TrainingState, evaluated: Evaluated, *, is_main: bool
 ) -> TrainingState:
     """Keep the weights if the score is the best so far; count evaluations without a better one."""
@@ -294,7 +294,7 @@ def _judge(
     )
 
 
-def _logged(step: Step) -> dict[str, Any]:
+def _log_line(step: Step) -> dict[str, Any]:
     return {
         "step": step.clock.step,
         "kind": "train",

@@ -34,8 +34,8 @@ from greffe.seeding import rng
 from greffe.training.checkpoint import run_weights
 from greffe.training.distributed import World
 
-INTERMEDIATE_RECIPE, TARGET = "intermediate", "target"
-"""The recipes of both stages; fine-tunings from an intermediate run use the second one too."""
+TARGET = "target"
+"""The recipe of the second stage and of later fine-tunings from an intermediate run."""
 MOST_TO_ONE = 2.5
 """Most texts of a class in a table, as a multiple of the mean of its other classes: more of them
 add little and take most of the time."""
@@ -46,8 +46,6 @@ SHARED = {
     "train": ("threads", "compile", "checkpoint_every"),
 }
 """What the target's recipe decides for the first stage too: the head's shape, the machine."""
-SHAPE = "model."
-"""Prefix of changes that concern both stages."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ def finetune_intermediate(
     training: Training = Training(),
     reading: Reading = Reading(),
 ) -> Intermediate:
-    """Take the output folder and fine-tune on the auxiliary tables in `intermediate/` inside it.
+    """Fine-tune on the auxiliary tables, in `intermediate/` inside the output folder.
 
     The recipe and the changes are those of the target's fine-tuning, which is checked here, before
     the first stage begins.
@@ -115,7 +113,7 @@ def finetune_intermediate(
             Output(out=intermediate.path, resume=True),
             start=start,
             training=Training(
-                recipe=INTERMEDIATE_RECIPE,
+                recipe="intermediate",
                 seed=target.seed,
                 changes=_shared_changes(target, training.changes),
                 show_tensors=training.show_tensors,
@@ -176,10 +174,10 @@ def _check_same_start(
 
 
 def _shared_changes(target: Recipe, changes: Sequence[str]) -> list[str]:
-    """Return changes of the first stage's recipe that let the target take over its whole model."""
+    """Return changes of the first stage's recipe, after which the target can load all weights."""
     tree = target.model_dump(mode="json")
-    shape = [change for change in changes if change.strip().startswith(SHAPE)]
-    return shape + [
+    architecture = [change for change in changes if change.strip().startswith("model.")]
+    return architecture + [
         f"{section}.{key}={json.dumps(tree[section][key])}"
         for section, keys in SHARED.items()
         for key in keys

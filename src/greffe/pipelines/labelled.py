@@ -121,9 +121,9 @@ def encode_rows(
     """Encode the training texts; a notice says what happens to texts longer than the context."""
     targets = label_indices(parts.labels, [example.label for example in parts.train])
     documents = tokenizer.encode_batch([example.text for example in parts.train])
-    room = context - 2
-    windows = [split_windows(ids, room, long) for ids in documents]
-    beyond = [len(ids) - room for ids in documents if len(ids) > room]
+    most = context - 2  # tokens between <sos> and <eos>
+    windows = [split_windows(ids, most, long) for ids in documents]
+    beyond = [len(ids) - most for ids in documents if len(ids) > most]
     if beyond:
         fraction = sum(beyond) / sum(len(ids) for ids in documents)
         what = (

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 
-from greffe.output_folder import CARD_FILE, CARD_MARK
+from greffe.output_folder import CARD_FILE, CARD_MARK, is_users_card
 from greffe.run import Manifest, RunDirectory
 from greffe.storage import write_atomic
 
@@ -21,7 +21,7 @@ import greffe
 run = greffe.load("RUN")
 run.predict(["A text to label."])
 ```"""
-METRICS = {"macro_f1": "macro F1", "c": "C"}
+METRIC_NAMES = {"macro_f1": "macro F1", "c": "C"}
 GENERATE = '$ greffe generate RUN "The beginning of a text"\n'
 FILL = '$ greffe fill RUN "A text with a <mask>."\n'
 PRETRAINED = """```console
@@ -39,9 +39,8 @@ classifier = greffe.finetune(run, data="my_labels.tsv", out="runs/classifier")
 def write_model_card(run: RunDirectory) -> None:
     """Write the card of a finished run, unless the user has put a README.md of their own there."""
     path = run.path / CARD_FILE
-    if path.exists() and not path.read_bytes().startswith(CARD_MARK.encode()):
-        return
-    write_atomic(path, model_card(run).encode())
+    if not is_users_card(path):
+        write_atomic(path, model_card(run).encode())
 
 
 def model_card(run: RunDirectory) -> str:
@@ -122,7 +121,7 @@ def _data(manifest: Manifest) -> str:
 
 def _results(manifest: Manifest) -> list[tuple[str, str]]:
     return [
-        (METRICS.get(name, name.replace("_", " ")), _number(value))
+        (METRIC_NAMES.get(name, name.replace("_", " ")), _number(value))
         for name, value in manifest.result.items()
         if value is not None
     ]

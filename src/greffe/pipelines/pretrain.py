@@ -36,7 +36,7 @@ from greffe.pipelines.run_folder import (
 from greffe.pipelines.vocabulary_transfer import transfer_vocabulary
 from greffe.pipelines.warm_start import warm_start
 from greffe.progress import notice
-from greffe.run import RUN_FILE, Lineage, Manifest, RunDirectory, new_lineage
+from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.training.checkpoint import (
     TrainingState,
     check_tokenizer,
@@ -90,17 +90,25 @@ def pretrain(
         model = build_model(recipe.model, text.tokenizer.size, objective.heads(), recipe.seed)
         parent_weights = _initialize(model, request, text, recipe, run, world)
         if world.is_main and not (run.path / RUN_FILE).exists():
-            lineage = new_lineage(
-                threads=threads,
-                parent=parent.name if parent else None,
-                parent_weights=parent_weights,
-                vocabulary_transfer=request.transfers_vocabulary,
-                initial_base=base_hash(model),
-                tokenizer=text.tokenizer.fingerprint,
-                data=data,
-                sizes={"corpus": _size(text)},
+            documents, tokens = text.manifest.documents, text.manifest.tokens
+            manifest = Manifest(
+                kind="language-model",
+                status="training",
+                vocab=text.tokenizer.size,
+                heads=objective.heads(),
+                directions=list(recipe.objective.directions),
+                lineage=new_lineage(
+                    threads=threads,
+                    parent=parent.name if parent else None,
+                    parent_weights=parent_weights,
+                    vocabulary_transfer=request.transfers_vocabulary,
+                    initial_base=base_hash(model),
+                    tokenizer=text.tokenizer.fingerprint,
+                    data=data,
+                    sizes={"corpus": f"{documents:,} documents, {tokens:,} tokens"},
+                ),
             )
-            begin_run(run, recipe, text.tokenizer, _manifest(recipe, objective, text, lineage))
+            begin_run(run, recipe, text.tokenizer, manifest)
         world.barrier()
         state = _train(run, model, objective, text, recipe, world)
         if world.is_main:
@@ -113,7 +121,7 @@ def pretrain(
 
 @dataclass(frozen=True)
 class _Request:
-    """What the user asked for."""
+    """The arguments of a pretraining."""
 
     inputs: list[str | Path]
     parent: RunDirectory | None
@@ -289,23 +297,6 @@ def _initialize(
         taken, digest = transfer_vocabulary(model, parent, text, recipe, world, is_new=is_new)
     notice(taken.describe(parent.name, request.training.show_tensors))
     return digest
-
-
-def _manifest(
-    recipe: Recipe, objective: LanguageObjective, text: Corpus, lineage: Lineage
-) -> Manifest:
-    return Manifest(
-        kind="language-model",
-        status="training",
-        vocab=text.tokenizer.size,
-        heads=objective.heads(),
-        directions=list(recipe.objective.directions),
-        lineage=lineage,
-    )
-
-
-def _size(text: Corpus) -> str:
-    return f"{text.manifest.documents:,} documents, {text.manifest.tokens:,} tokens"
 
 
 def _train(

@@ -1,7 +1,7 @@
 """Model soup: several trainings from the same start, and the average of their weights.
 
-Each member sees the texts in another order and with other tokens hidden. The first member is the
-run itself; the others are kept in its folder until the run is finished, so that each can resume.
+Each model sees the texts in another order and with other tokens hidden. The first is the run
+itself; the others are kept in its folder until the run is finished, so that each can resume.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from greffe.training.distributed import World
 
 
 def member_seed(seed: int, member: int) -> int:
-    """Return the seed of a member's order, hidden tokens and dropout; the first has the run's."""
+    """Return the seed of a model's order, hidden tokens and dropout; the first has the run's."""
     return seed if member == 0 else derive(seed, "member", member)
 
 
 def member_name(member: int, soup: int) -> str:
-    """Return what a member's progress lines begin with."""
+    """Return the name of a model in progress lines and notices."""
     return "fine-tune" if soup == 1 else f"fine-tune {member + 1} of {soup}"
 
 
@@ -41,9 +41,9 @@ def fit_soup(
     soup: int,
     world: World,
 ) -> TrainingState:
-    """Train each member from the same weights; leave the model as their average.
+    """Train each model of the soup from the same weights; leave `model` as their average.
 
-    A member that was trained before an interruption is read from its last checkpoint.
+    One that was trained before an interruption is loaded from its last checkpoint.
     """
     if soup == 1:
         return train_member(0, run)
@@ -74,12 +74,12 @@ def fit_soup(
 
 
 def drop_soup(run: RunDirectory) -> None:
-    """Remove the members' checkpoints."""
+    """Remove the checkpoints of the soup."""
     shutil.rmtree(run.path / SOUP, ignore_errors=True)
 
 
 def _folder_of(run: RunDirectory, member: int, world: World) -> RunDirectory:
-    """Return the folder of a member other than the first; its manifest is the run's."""
+    """Return the folder of a model other than the first; its manifest is the run's."""
     folder = RunDirectory(run.path / SOUP / str(member))
     if world.is_main and not (folder.path / RUN_FILE).exists():
         folder.path.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def _folder_of(run: RunDirectory, member: int, world: World) -> RunDirectory:
 
 
 def _summed(states: list[TrainingState]) -> TrainingState:
-    """Return the steps, tokens and seconds of all members together."""
+    """Return the steps, tokens and seconds of all models together."""
     return TrainingState(
         tokenizer=states[0].tokenizer,
         step=sum(state.step for state in states),
