@@ -20,7 +20,7 @@ from greffe.objectives.objective import (
     LanguageObjective,
     Objective,
     RowBatch,
-    build_language_objective,
+    language_spec,
 )
 from greffe.seeding import rng
 from greffe.training.compute import set_up_compute
@@ -56,7 +56,7 @@ class LanguageLoop:
         self, recipe: Recipe, tokenizer: Tokenizer, batches: Sequence[Ids], threads: int
     ) -> None:
         start_greffe(threads)
-        objective = build_language_objective(recipe.objective, tokenizer, tied=recipe.model.tied)
+        objective = language_spec(recipe.objective).build(tokenizer, tied=recipe.model.tied)
         self.model = build_model(recipe.model, tokenizer.size, objective.heads(), recipe.seed)
         self.batches = language_batches(objective, batches, recipe.seed)
         self._steps = steps(

@@ -23,7 +23,6 @@ from greffe.data.text import find_sources, read_documents
 from greffe.data.tokenizer import Tokenizer, train_tokenizer
 from greffe.objectives.causal import Causal
 from greffe.objectives.masked import Masked
-from greffe.objectives.objective import build_language_objective
 from greffe.pipelines.corpus_batches import RowSource, evaluate_rows
 from greffe.progress import notice
 from greffe.storage import write_atomic
@@ -150,7 +149,7 @@ def bits_per_byte(run: api.Run, work: Path) -> dict[str, tuple[float, float]]:
 
 
 def _bits(run: api.Run, held_out: Corpus, spec: Causal | Masked) -> float:
-    objective = build_language_objective(spec, run.tokenizer, tied=run.recipe().model.tied)
+    objective = spec.build(run.tokenizer, tied=run.recipe().model.tied)
     source = RowSource(held_out.train, objective, run.recipe().model.context, seed=0)
     return float(evaluate_rows(run.model, objective, source, MAX_ROWS).metrics["bits_per_byte"])
 

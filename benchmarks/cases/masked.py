@@ -65,12 +65,12 @@ def trainer(settings: Settings) -> Contender:
 
     from benchmarks.greffe_loop import language_batches
     from benchmarks.trainer import TrainerLoop, bert_config, collate_rows
-    from greffe.objectives.objective import build_language_objective
+    from greffe.objectives.objective import language_spec
 
     recipe = small_recipe(settings.quick)
     watch = settings.stopwatch
     tokenizer = tokenizer_of(recipe.tokenizer.vocab)
-    objective = build_language_objective(recipe.objective, tokenizer, tied=recipe.model.tied)
+    objective = language_spec(recipe.objective).build(tokenizer, tied=recipe.model.tied)
     prepared = language_batches(objective, small_rows(recipe), recipe.seed)
     loop = TrainerLoop(
         BertForMaskedLM(bert_config(recipe.model, tokenizer.size)),

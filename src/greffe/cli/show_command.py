@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from greffe.run import RunDirectory
 
 DRAWINGS = ("mask", "positions")
+TEXT_TOKENS = 24
+FIGURE_TOKENS = 16  # of a mask
+FIGURE_PAIRS = 64  # positions that are drawn in pairs
 
 
 def show(
@@ -114,7 +117,8 @@ def _recipe_of(name: str) -> tuple[Recipe, RunDirectory | None]:
 
 
 def _draw(kind: str, recipe: Recipe, run: RunDirectory | None, out: Path | None, size: int) -> None:
-    from greffe.inference import drawing
+    from greffe.inference.drawing import draw_text, save_figure
+    from greffe.inference.model_diagrams import mask_diagram, positions_diagram
     from greffe.training.checkpoint import load_model
 
     if run is not None:
@@ -122,16 +126,17 @@ def _draw(kind: str, recipe: Recipe, run: RunDirectory | None, out: Path | None,
         is_causal = (manifest.direction or manifest.directions[0]) == "causal"
     else:
         is_causal = recipe.objective.directions[0] == "causal"
-    # Learned positions are drawn with the run's weights.
-    scheme = load_model(run).base.position if run and kind == "positions" else None
-    match kind, out:
-        case "mask", None:
-            print(drawing.mask_text(is_causal, size or drawing.TEXT_SIZE))
-        case "mask", Path():
-            drawing.draw_mask(out, is_causal, size or drawing.FIGURE_MASK_SIZE)
-        case _, None:
-            print(drawing.positions_text(recipe.model, size or drawing.TEXT_SIZE, scheme=scheme))
-        case _, Path():
-            drawing.draw_positions(out, recipe.model, size or None, scheme=scheme)
-    if out is not None:
+    if kind == "mask":
+        diagram = mask_diagram(is_causal, size or (TEXT_TOKENS if out is None else FIGURE_TOKENS))
+    else:
+        # Learned positions are drawn with the run's weights.
+        scheme = load_model(run).base.position if run else None
+        model = recipe.model
+        longest = FIGURE_PAIRS if model.position.is_pairwise else model.context
+        tokens = TEXT_TOKENS if out is None else min(model.context, longest)
+        diagram = positions_diagram(model, size or tokens, scheme)
+    if out is None:
+        print(draw_text(diagram))
+    else:
+        save_figure(diagram, out)
         notice(f"drawn: {out}")

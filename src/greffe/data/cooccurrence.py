@@ -8,7 +8,6 @@ the table and one chunk, whatever the size of the corpus.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -23,38 +22,25 @@ TABLE_BYTES = 512 << 20
 _BLOCK = 512
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """The tokens from `begin` up to `end` of a split."""
-
-    begin: int
-    end: int
-
-    @property
-    def tokens(self) -> int:
-        """Number of tokens."""
-        return self.end - self.begin
-
-
-def spread_chunks(tokens: int, most: int = TOKENS, size: int = CHUNK) -> list[Chunk]:
-    """Return chunks of about `size` that cover all tokens, or `most` of them, evenly spread."""
-    wanted = min(tokens, most)
-    count = -(-wanted // size)
+def spread_chunks(tokens: int, most: int = TOKENS, size: int = CHUNK) -> list[range]:
+    """Return ranges of about `size` that cover all tokens, or `most` of them, evenly spread."""
+    covered = min(tokens, most)
+    count = -(-covered // size)
     chunks = []
     for number in range(count):
         begin, following = (tokens * index // count for index in (number, number + 1))
-        first, last = (wanted * index // count for index in (number, number + 1))
-        chunks.append(Chunk(begin, min(begin + last - first, following)))
+        first, last = (covered * index // count for index in (number, number + 1))
+        chunks.append(range(begin, min(begin + last - first, following)))
     return chunks
 
 
 def rank_pieces(
-    split: TokenSplit, chunks: Sequence[Chunk], vocab: int, specials: Sequence[int]
+    split: TokenSplit, chunks: Sequence[range], vocab: int, specials: Sequence[int]
 ) -> Int64s:
     """Return the ids of the pieces that occur, most frequent first, without special pieces."""
     frequencies = np.zeros(vocab, np.int64)
     for chunk in chunks:
-        frequencies += np.bincount(split.span(chunk.begin, chunk.end)[0], minlength=vocab)
+        frequencies += np.bincount(split.span(chunk.start, chunk.stop)[0], minlength=vocab)
     frequencies[list(specials)] = 0
     order = np.argsort(-frequencies, kind="stable")
     return order[: np.count_nonzero(frequencies)]
@@ -82,12 +68,12 @@ class CooccurrenceCounts:
         self._ranks[pieces] = np.arange(self._rows)
         self._table = np.zeros(self._rows * self._columns, np.float32)
 
-    def add(self, split: TokenSplit, chunk: Chunk) -> None:
+    def add(self, split: TokenSplit, chunk: range) -> None:
         """Count the pairs that begin in a chunk; pairs across documents are not counted."""
-        ids, documents = split.span(chunk.begin, min(chunk.end + self.window, split.tokens))
+        ids, documents = split.span(chunk.start, min(chunk.stop + self.window, split.tokens))
         ranks = self._ranks[ids]
         for distance in range(1, self.window + 1):
-            size = min(chunk.tokens, len(ids) - distance)
+            size = min(len(chunk), len(ids) - distance)
             if size <= 0:
                 break
             left, right = slice(size), slice(distance, distance + size)

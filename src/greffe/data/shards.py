@@ -153,10 +153,6 @@ class TokenSplit:
         """Return the number of rows of `length` tokens; the last one may be shorter."""
         return -(-self.tokens // length)
 
-    def row(self, index: int, length: int) -> PackedRows:
-        """Return one row, as a batch of one."""
-        return self.rows(np.array([index]), length)
-
     def rows(self, indices: npt.NDArray[np.integer[Any]], length: int) -> PackedRows:
         """Return rows by index: row i starts at token i·length, across documents and shards."""
         if length < 1:

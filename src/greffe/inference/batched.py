@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -10,11 +12,13 @@ from torch import Tensor
 
 from greffe.data.batches import pad_rows
 from greffe.inference.forward import device_of, evaluation_mode
-from greffe.inference.parallel import parallel_map
 from greffe.model.model import Model
 
 BATCH_TOKENS = 4096
 MAX_PADDING = 0.05  # fraction of a batch
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def forward_rows(
@@ -62,3 +66,20 @@ def _batches(
         real += length
     if batch:
         yield batch
+
+
+def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Return `work(item)` of every item, in order, with as many threads as torch uses.
+
+    Small matrix products gain little from several cores; whole batches in parallel do. torch
+    releases the GIL while it computes, so threads suffice.
+    """
+    threads = torch.get_num_threads()
+    if threads == 1 or len(items) < threads:
+        return [work(item) for item in items]
+    try:
+        with ThreadPoolExecutor(threads, "items", torch.set_num_threads, (1,)) as pool:
+            return list(pool.map(work, items))
+    finally:
+        # set_num_threads in a worker also changes the default of new threads.
+        torch.set_num_threads(threads)

@@ -1,4 +1,4 @@
-"""Draw diagrams of masks and positions as text for a terminal or as a PNG or SVG file."""
+"""Draw a diagram as text for a terminal or as a PNG or SVG file."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from greffe.config.sections import ModelSpec
 from greffe.errors import InputError, MissingExtraError
-from greffe.inference.model_diagrams import mask_diagram, positions_diagram
 from greffe.model.diagrams import Diagram, Panel
-from greffe.model.positions.scheme import PositionScheme
 from greffe.storage import disk_error, write_atomic
 
 if TYPE_CHECKING:
@@ -22,9 +19,6 @@ if TYPE_CHECKING:
 
 SHADES = " ░▒▓█"
 YES, NO = "█", "·"
-TEXT_SIZE = 24
-FIGURE_MASK_SIZE = 16
-FIGURE_BIAS_SIZE = 64
 SUFFIXES = (".png", ".svg")
 COLOUR_YES, COLOUR_NO = "#2b5c8a", "#e3e6ea"
 LARGEST_RULED = 32
@@ -33,24 +27,8 @@ LARGEST_RULED = 32
 # --- in the terminal ----------------------------------------------------------------------------
 
 
-def mask_text(causal: bool, size: int = 16, *, columns: int = 80) -> str:
-    """Return the mask of `size` tokens as text, at most `columns` wide."""
-    return draw_text(mask_diagram(causal, size), columns)
-
-
-def positions_text(
-    spec: ModelSpec,
-    size: int = TEXT_SIZE,
-    *,
-    scheme: PositionScheme | None = None,
-    columns: int = 80,
-) -> str:
-    """Return the first `size` positions as text, at most `columns` wide."""
-    return draw_text(positions_diagram(spec, size, scheme), columns)
-
-
-def draw_text(diagram: Diagram, columns: int) -> str:
-    """Return all panels of a diagram as text, side by side where they fit."""
+def draw_text(diagram: Diagram, columns: int = 80) -> str:
+    """Return all panels of a diagram as text, side by side where they fit into `columns`."""
     if not diagram.panels:
         return diagram.title.text
     blocks = [_panel_lines(panel, diagram, columns) for panel in diagram.panels]
@@ -102,19 +80,6 @@ def _beside(blocks: list[list[str]], columns: int, gap: int = 3) -> list[str]:
 
 
 # --- as a file ----------------------------------------------------------------------------------
-
-
-def draw_mask(path: Path, causal: bool, size: int = FIGURE_MASK_SIZE) -> None:
-    """Write the mask as .png or .svg."""
-    save_figure(mask_diagram(causal, size), path)
-
-
-def draw_positions(
-    path: Path, spec: ModelSpec, size: int | None = None, *, scheme: PositionScheme | None = None
-) -> None:
-    """Write the positions as .png or .svg: the whole context, or the first tokens for ALiBi."""
-    largest = FIGURE_BIAS_SIZE if spec.position.is_pairwise else spec.context
-    save_figure(positions_diagram(spec, size or min(spec.context, largest), scheme), path)
 
 
 def save_figure(diagram: Diagram, path: Path) -> None:

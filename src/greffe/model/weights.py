@@ -44,7 +44,7 @@ def load_tensors(path: Path, expected_hash: str | None = None) -> dict[str, Tens
     if expected_hash is not None and (found := hashlib.sha256(data).hexdigest()) != expected_hash:
         raise CorruptError(
             f"{path} is damaged or was replaced.",
-            expected=f"content with SHA-256 {expected_hash[:12]}… ",
+            expected=f"content with SHA-256 {expected_hash[:12]}…",
             found=f"{found[:12]}…, {len(data):,} bytes",
             hint="copy the run again, or train it again",
         )

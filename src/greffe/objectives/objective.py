@@ -100,13 +100,6 @@ def language_spec(spec: ObjectiveSpec) -> LanguageSpec:
     )
 
 
-def build_language_objective(
-    spec: ObjectiveSpec, tokenizer: Tokenizer, *, tied: bool
-) -> LanguageObjective:
-    """Return the pretraining objective of a recipe."""
-    return language_spec(spec).build(tokenizer, tied=tied)
-
-
 def objectives_with(head: str) -> str:
     """Return the kinds of objectives that train this head, as `one, another or a third`."""
     kinds = [k for k in LanguageSpec.kinds() if head in LanguageSpec.of_kind(k).heads(tied=True)]

@@ -30,7 +30,7 @@ from greffe.training.checkpoint import (
     save_best,
     save_checkpoint,
 )
-from greffe.training.compilation import compile_if_faster, compile_model
+from greffe.training.compute import compile_if_faster, compile_model
 from greffe.training.distributed import World
 from greffe.training.interruption import Interruption
 from greffe.training.loop import Step, train

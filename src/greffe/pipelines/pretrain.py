@@ -14,7 +14,7 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError, RecipeError
 from greffe.model.model import Model, build_model
 from greffe.model.weights import base_hash, check_same_architecture, transfer
-from greffe.objectives.objective import LanguageObjective, build_language_objective
+from greffe.objectives.objective import LanguageObjective, language_spec
 from greffe.pipelines.choose_recipe import (
     autosized_recipe,
     choose_recipe,
@@ -86,7 +86,7 @@ def pretrain(
             check_same_data(run, data)
             _check_same_transfer(run, request)
         tied = recipe.model.tied
-        objective = build_language_objective(recipe.objective, text.tokenizer, tied=tied)
+        objective = language_spec(recipe.objective).build(text.tokenizer, tied=tied)
         model = build_model(recipe.model, text.tokenizer.size, objective.heads(), recipe.seed)
         parent_weights = _initialize(model, request, text, recipe, run, world)
         if world.is_main and not (run.path / RUN_FILE).exists():

@@ -39,13 +39,13 @@ def count_neighbours(text: Corpus) -> tuple[Tensor, Tensor, int]:
     """Return the pieces that occur, their counts [pieces, contexts], and the number of tokens."""
     part, tokenizer = text.train, text.tokenizer
     chunks = spread_chunks(part.tokens)
-    total = sum(chunk.tokens for chunk in chunks)
+    total = sum(map(len, chunks))
     pieces = rank_pieces(part, chunks, tokenizer.size, tokenizer.specials)
     neighbours = CooccurrenceCounts(pieces, tokenizer.size)
     with Progress("word vectors", total, "tokens") as progress:
         for chunk in chunks:
             neighbours.add(part, chunk)
-            progress.advance(chunk.tokens)
+            progress.advance(len(chunk))
     counts = torch.from_numpy(neighbours.finish())
     # The factorization is one call into a library, which reports no progress.
     notice("word vectors: factorizing a matrix of {:,} × {:,} pieces".format(*counts.shape))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from greffe.data import cooccurrence
-from greffe.data.cooccurrence import Chunk, CooccurrenceCounts, rank_pieces, spread_chunks
+from greffe.data.cooccurrence import CooccurrenceCounts, rank_pieces, spread_chunks
 from greffe.data.shard_writer import ShardWriter
 from greffe.data.shards import TokenSplit
 from greffe.seeding import rng
@@ -41,7 +41,7 @@ def random_documents(count: int, seed: int) -> list[list[int]]:
     ]
 
 
-def counted(part: TokenSplit, chunks: list[Chunk], **choices: int) -> Pairs:
+def counted(part: TokenSplit, chunks: list[range], **choices: int) -> Pairs:
     """(word, context) → how often, without zeros."""
     pieces = rank_pieces(part, chunks, VOCAB, SPECIALS)
     counts = CooccurrenceCounts(pieces, VOCAB, **choices)
@@ -70,18 +70,18 @@ def slowly(documents: list[list[int]], window: int = 5) -> Pairs:
 def test_counts_are_those_of_a_dictionary(tmp_path: Path, window: int) -> None:
     documents = random_documents(60, seed=1)
     part = make_part(tmp_path, documents[:25], documents[25:])
-    assert counted(part, [Chunk(0, part.tokens)], window=window) == slowly(documents, window)
+    assert counted(part, [range(part.tokens)], window=window) == slowly(documents, window)
 
 
 def test_no_pair_is_of_two_documents_or_shards(tmp_path: Path) -> None:
     part = make_part(tmp_path, [[7, 8], [9]], [[10, 7]])
-    pairs = counted(part, [Chunk(0, part.tokens)])
+    pairs = counted(part, [range(part.tokens)])
     assert pairs == {(7, 8): 1, (8, 7): 1, (7, 10): 1, (10, 7): 1}
 
 
 def test_specials_are_no_words_but_take_a_place(tmp_path: Path) -> None:
     part = make_part(tmp_path, [[7, OOV, MASK, 8]])
-    whole = [Chunk(0, part.tokens)]
+    whole = [range(part.tokens)]
     assert rank_pieces(part, whole, VOCAB, SPECIALS).tolist() == [7, 8]
     assert counted(part, whole, window=2) == {}
     assert counted(part, whole, window=3) == {(7, 8): 1, (8, 7): 1}
@@ -89,7 +89,7 @@ def test_specials_are_no_words_but_take_a_place(tmp_path: Path) -> None:
 
 def test_a_word_beside_itself_counts_both_ways(tmp_path: Path) -> None:
     part = make_part(tmp_path, [[7, 7, 7]])
-    assert counted(part, [Chunk(0, part.tokens)]) == {(7, 7): 6}
+    assert counted(part, [range(part.tokens)]) == {(7, 7): 6}
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
@@ -103,7 +103,7 @@ def test_chunk_borders_lose_no_pair_and_count_none_twice(tmp_path: Path, size: i
 
 def test_pieces_are_ranked_by_frequency_then_by_id(tmp_path: Path) -> None:
     part = make_part(tmp_path, [[9, 6, 9], [12, 6, 9, 7]])
-    assert rank_pieces(part, [Chunk(0, part.tokens)], VOCAB, SPECIALS).tolist() == [9, 6, 7, 12]
+    assert rank_pieces(part, [range(part.tokens)], VOCAB, SPECIALS).tolist() == [9, 6, 7, 12]
 
 
 @pytest.mark.parametrize("columns", [1, 3, 8])
@@ -113,7 +113,7 @@ def test_contexts_are_the_most_frequent_pieces_that_there_is_room_for(
     monkeypatch.setattr(cooccurrence, "_BLOCK", 3)  # several, the last one short
     documents = random_documents(60, seed=3)
     part = make_part(tmp_path, documents)
-    whole = [Chunk(0, part.tokens)]
+    whole = [range(part.tokens)]
     pieces = rank_pieces(part, whole, VOCAB, SPECIALS).tolist()
     assert len(pieces) > 8
     found = counted(part, whole, table_bytes=columns * 4 * len(pieces) + 3)
@@ -131,7 +131,7 @@ def test_the_table_stays_below_half_a_gigabyte(vocab: int, contexts: int) -> Non
 
 def test_nothing_to_count(tmp_path: Path) -> None:
     part = make_part(tmp_path, [[], [OOV]])
-    whole = [Chunk(0, part.tokens)]
+    whole = [range(part.tokens)]
     pieces = rank_pieces(part, whole, VOCAB, SPECIALS)
     counts = CooccurrenceCounts(pieces, VOCAB)
     counts.add(part, whole[0])
@@ -145,18 +145,18 @@ def test_nothing_to_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tokens", [1, 99, 100, 101, 1_000, 1_007])
 def test_up_to_the_limit_all_are_counted(tokens: int) -> None:
     chunks = spread_chunks(tokens, most=1_007, size=100)
-    assert [chunk.begin for chunk in chunks] == [0, *(chunk.end for chunk in chunks[:-1])]
-    assert chunks[-1].end == tokens
-    assert all(1 <= chunk.tokens <= 100 for chunk in chunks)
+    assert [chunk.start for chunk in chunks] == [0, *(chunk.stop for chunk in chunks[:-1])]
+    assert chunks[-1].stop == tokens
+    assert all(1 <= len(chunk) <= 100 for chunk in chunks)
 
 
 @pytest.mark.parametrize("tokens", [1_001, 1_003, 2_500, 123_457])
 def test_beyond_it_they_are_spread_evenly(tokens: int) -> None:
     chunks = spread_chunks(tokens, most=1_000, size=100)
     assert len(chunks) == 10
-    assert 990 <= sum(chunk.tokens for chunk in chunks) <= 1_000
-    gaps = np.diff([chunk.begin for chunk in chunks])
+    assert 990 <= sum(map(len, chunks)) <= 1_000
+    gaps = np.diff([chunk.start for chunk in chunks])
     assert gaps.max() - gaps.min() <= 1
-    assert chunks[0].begin == 0 and chunks[-1].begin + gaps.max() + 1 >= tokens
-    assert all(a.end <= b.begin for a, b in pairwise(chunks))
-    assert chunks[-1].end <= tokens
+    assert chunks[0].start == 0 and chunks[-1].start + gaps.max() + 1 >= tokens
+    assert all(a.stop <= b.start for a, b in pairwise(chunks))
+    assert chunks[-1].stop <= tokens

@@ -37,16 +37,16 @@ def test_rows_run_across_documents_and_shards(tmp_path: Path) -> None:
 def test_rows_in_any_order(tmp_path: Path) -> None:
     split = make_split(tmp_path, [[1, 2, 3], [4, 5]], [[6, 7]])
     assert split.rows(np.array([3, 0, 3]), 2).ids.tolist() == [[7, PAD], [1, 2], [7, PAD]]
-    assert split.row(1, 2).ids.tolist() == [[3, 4]]
+    assert split.rows(np.array([1]), 2).ids.tolist() == [[3, 4]]
 
 
 def test_row_of_one_shard_boundary_starts_a_document(tmp_path: Path) -> None:
     split = make_split(tmp_path, [[1, 2]], [[3, 4]])
-    assert split.row(0, 4).documents.tolist() == [[0, 0, 1, 1]]
+    assert split.rows(np.array([0]), 4).documents.tolist() == [[0, 0, 1, 1]]
 
 
 def test_row_longer_than_the_split(tmp_path: Path) -> None:
-    rows = make_split(tmp_path, [[1, 2]]).row(0, 5)
+    rows = make_split(tmp_path, [[1, 2]]).rows(np.array([0]), 5)
     assert rows.ids.tolist() == [[1, 2, PAD, PAD, PAD]]
     assert rows.documents.tolist() == [[0, 0, 1, 1, 1]]
 
@@ -78,11 +78,11 @@ def test_spans_run_across_documents_and_shards(tmp_path: Path) -> None:
 def test_outside_is_an_error(tmp_path: Path, index: int) -> None:
     split = make_split(tmp_path, [[1, 2, 3], [4, 5]], [[6]])
     with pytest.raises(IndexError):
-        split.row(index, 2)
+        split.rows(np.array([index]), 2)
     with pytest.raises(IndexError):
         split.document(index)
     with pytest.raises(ValueError, match="at least one"):
-        split.row(0, 0)
+        split.rows(np.array([0]), 0)
 
 
 def test_mapped_memory_is_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,7 @@ def test_mapped_memory_is_released(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         return max(read_row(index) for index in range(split.rows_total(1 << 16))) - before
 
     def read_row(index: int) -> int:
-        split.row(index, 1 << 16)
+        split.rows(np.array([index]), 1 << 16)
         return mapped_bytes()
 
     monkeypatch.setattr(shards_module, "RESIDENT_BYTES", 8 << 20)

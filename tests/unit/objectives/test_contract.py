@@ -22,7 +22,7 @@ from greffe.objectives.objective import (
     LanguageObjective,
     LanguageSpec,
     Objective,
-    build_language_objective,
+    language_spec,
     objectives_with,
 )
 
@@ -36,7 +36,7 @@ def spec(request: pytest.FixtureRequest) -> LanguageSpec:
 
 @pytest.fixture
 def objective(spec: LanguageSpec, tiny_tokenizer: Tokenizer) -> LanguageObjective:
-    return build_language_objective(spec, tiny_tokenizer, tied=True)
+    return language_spec(spec).build(tiny_tokenizer, tied=True)
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_classification_is_an_objective_but_not_for_pretraining(
     tiny_tokenizer: Tokenizer, make_model: Make
 ) -> None:
     with pytest.raises(RecipeError, match="cannot be pretrained") as caught:
-        build_language_objective(Classification(), tiny_tokenizer, tied=True)
+        language_spec(Classification()).build(tiny_tokenizer, tied=True)
     assert "finetune" in str(caught.value)
     objective: Objective = ClassificationObjective(
         Classification(), [2, 2], causal=True, pad=tiny_tokenizer.pad

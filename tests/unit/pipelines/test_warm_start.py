@@ -15,7 +15,7 @@ from greffe.data.corpus import Corpus
 from greffe.errors import RecipeError
 from greffe.model.model import Model, build_model
 from greffe.model.weights import base_hash
-from greffe.objectives.objective import build_language_objective
+from greffe.objectives.objective import language_spec
 from greffe.pipelines import pretrain as pretrain_module
 from greffe.pipelines.prepare import prepare as prepare_corpus
 from greffe.pipelines.warm_start import warm_start
@@ -49,7 +49,7 @@ def recipe(*changes: str) -> Recipe:
 
 
 def fresh(text: Corpus, chosen: Recipe) -> Model:
-    task = build_language_objective(chosen.objective, text.tokenizer, tied=chosen.model.tied)
+    task = language_spec(chosen.objective).build(text.tokenizer, tied=chosen.model.tied)
     return build_model(chosen.model, text.tokenizer.size, task.heads(), chosen.seed)
 
 
