@@ -38,24 +38,24 @@ def reviews(count: int, seed: int) -> list[Example]:
     return [Example(text, label) for label, text in toy_reviews(count, seed=seed)]
 
 
-def test_no_class_of_a_table_prevails() -> None:
+def test_classes_of_a_table_are_balanced() -> None:
     found = Counter(example.label for example in mix([table(good=100, bad=10)], seed=0))
     assert found == {"good": 25, "bad": 10}
     three = Counter(example.label for example in mix([table(a=100, b=10, c=30)], seed=0))
     assert three == {"a": 50, "b": 10, "c": 30}
 
 
-def test_each_table_is_looked_at_by_itself() -> None:
+def test_each_table_is_balanced_on_its_own() -> None:
     praising, complaining = table(good=50, bad=10), table(good=10, bad=50)
     assert len(mix([praising, complaining], seed=0)) == 2 * 35
     assert len(mix([[*praising, *complaining]], seed=0)) == 120
 
 
-def test_a_table_of_one_class_is_used_whole() -> None:
+def test_all_texts_of_a_table_with_one_class_are_used() -> None:
     assert mix([table(good=7), table(bad=3)], seed=0) == [*table(good=7), *table(bad=3)]
 
 
-def test_which_texts_are_taken_follows_from_the_seed() -> None:
+def test_the_choice_of_texts_depends_on_the_seed_only() -> None:
     tables = [table(good=200, bad=10)]
     first, again, other = (mix(tables, seed) for seed in (1, 1, 2))
     assert first == again and first != other
@@ -65,7 +65,9 @@ def test_which_texts_are_taken_follows_from_the_seed() -> None:
 @given(
     st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=4), max_size=3), st.integers(0, 9)
 )
-def test_what_is_taken_was_there_and_is_enough(counts: list[list[int]], seed: int) -> None:
+def test_mixed_texts_are_a_part_of_the_tables_up_to_the_limit(
+    counts: list[list[int]], seed: int
+) -> None:
     tables = [
         table(**{f"c{label}": count for label, count in enumerate(row)})
         for row in counts
@@ -171,7 +173,7 @@ def test_the_head_has_the_shape_that_the_target_needs(
     assert run.manifest().lineage.initial_head == head_hash(taken)
 
 
-def test_it_resumes(
+def test_an_interrupted_stage_is_resumed(
     train_intermediate: TrainIntermediate,
     interrupted: Callable[[], AbstractContextManager[None]],
     tmp_path: Path,
@@ -180,9 +182,9 @@ def test_it_resumes(
         train_intermediate()
     stopped = RunDirectory(tmp_path / "out" / "intermediate").manifest()
     assert stopped.status == "training"
-    went_on = train_intermediate(resume=True).run.manifest()
+    resumed = train_intermediate(resume=True).run.manifest()
     whole = train_intermediate(overwrite=True).run.manifest()
-    assert went_on.weights == whole.weights is not None
+    assert resumed.weights == whole.weights is not None
 
 
 def test_it_resumes_with_the_same_tables_base_and_seed(
@@ -222,35 +224,26 @@ def test_a_folder_resumes_with_or_without_auxiliary_data_as_it_started(
     assert plain.manifest() == before and not (tmp_path / "plain" / "intermediate").exists()
 
 
-@pytest.mark.parametrize(
-    ("wrong", "error", "message"),
-    [
-        ({"changes": ["train.lrr=1"]}, RecipeError, "lrr"),
-        (
-            {"changes": ["objective.kind=masked", "train.soup=1"]},
-            RecipeError,
-            "cannot be 'masked'",
-        ),
-        ({"budget": "3lightyears"}, RecipeError, "3lightyears"),
-        ({"recipe": "nosuch"}, RecipeError, "nosuch"),
-        ({"valid": [Example("bof", "neutre")]}, DataError, "neutre"),
-        ({"aux_data": [table(positif=9)]}, DataError, "lacks a class"),
-        ({"aux_data": [table(positif=1, négatif=1)]}, DataError, "too little"),
-        ({"parent": None}, RecipeError, "architecture is known"),
-        ({"changes": ["model.layers=2"]}, MismatchError, "another architecture"),
-    ],
-)
-def test_a_mistake_costs_no_run(
-    train_intermediate: TrainIntermediate,
-    tmp_path: Path,
-    wrong: dict[str, Any],
-    error: type[Exception],
-    message: str,
-) -> None:
-    with pytest.raises(error, match=message):
-        train_intermediate(**wrong)
-    assert not (tmp_path / "out").exists()
+MISTAKES: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"changes": ["train.lrr=1"]}, RecipeError, "lrr"),
+    ({"changes": ["objective.kind=masked", "train.soup=1"]}, RecipeError, "cannot be 'masked'"),
+    ({"budget": "3lightyears"}, RecipeError, "3lightyears"),
+    ({"recipe": "nosuch"}, RecipeError, "nosuch"),
+    ({"valid": [Example("bof", "neutre")]}, DataError, "neutre"),
+    ({"aux_data": [table(positif=9)]}, DataError, "lacks a class"),
+    ({"aux_data": [table(positif=1, négatif=1)]}, DataError, "too little"),
+    ({"parent": None}, RecipeError, "architecture is known"),
+    ({"changes": ["model.layers=2"]}, MismatchError, "another architecture"),
+]
+
+
+def test_a_mistake_removes_no_run(train_intermediate: TrainIntermediate, tmp_path: Path) -> None:
+    for wrong, error, message in MISTAKES:
+        with pytest.raises(error, match=message):
+            train_intermediate(**wrong)
+        assert not (tmp_path / "out").exists()
     before = train_intermediate().run.manifest()
-    with pytest.raises(error, match=message):
-        train_intermediate(**wrong, overwrite=True)
-    assert RunDirectory(tmp_path / "out" / "intermediate").manifest() == before
+    for wrong, error, message in MISTAKES:
+        with pytest.raises(error, match=message):
+            train_intermediate(**wrong, overwrite=True)
+        assert RunDirectory(tmp_path / "out" / "intermediate").manifest() == before

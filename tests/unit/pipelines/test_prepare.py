@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,11 +28,9 @@ from greffe.errors import (
     InterruptedRunError,
     MismatchError,
     RecipeError,
-    RunBusyError,
     RunError,
     RunExistsError,
 )
-from greffe.output_folder import OutputFolder
 from greffe.pipelines import prepare as prepare_module
 from greffe.storage import read_json
 
@@ -90,7 +89,7 @@ def test_every_document_is_in_one_part(tmp_path: Path) -> None:
     corpus.verify()
 
 
-def test_folder_holds_nothing_else(tmp_path: Path) -> None:
+def test_the_folder_contains_only_the_corpus(tmp_path: Path) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(50))
     prepare(source, tmp_path / "out", vocab=400)
     assert sorted(content(tmp_path / "out")) == [
@@ -127,30 +126,24 @@ def test_validation_part_does_not_depend_on_order(tmp_path: Path) -> None:
     assert not set(texts(first, "valid")) & set(texts(first, "train"))
 
 
-@pytest.mark.parametrize(("documents", "held_out"), [(1, 0), (2, 1), (3, 1)])
-def test_tiny_inputs(
-    tmp_path: Path, documents: int, held_out: int, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("documents", "valid", "held_out"),
+    [(1, 0.01, 0), (2, 0.01, 1), (3, 0.01, 1), (4, 0.99, 3), (5, 0, 0)],
+)
+def test_number_of_documents_held_out(
+    tmp_path: Path,
+    documents: int,
+    valid: float,
+    held_out: int,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(documents))
-    corpus = prepare(source, tmp_path / "out", vocab=400)
+    corpus = prepare(source, tmp_path / "out", vocab=400, valid=valid)
     assert (corpus.train.documents, corpus.valid.documents) == (documents - held_out, held_out)
     assert ("--documents paragraph" in capsys.readouterr().err) == (documents == 1)
 
 
-def test_no_validation_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = write_text(tmp_path / "a.txt", make_lines(5))
-    corpus = prepare(source, tmp_path / "out", vocab=400, valid=0)
-    assert (corpus.train.documents, corpus.valid.documents) == (5, 0)
-    assert "--documents" not in capsys.readouterr().err
-
-
-def test_almost_everything_held_out_leaves_one_for_training(tmp_path: Path) -> None:
-    source = write_text(tmp_path / "a.txt", make_lines(4))
-    corpus = prepare(source, tmp_path / "out", vocab=400, valid=0.99)
-    assert (corpus.train.documents, corpus.valid.documents) == (1, 3)
-
-
-def test_nul_byte_and_blank_lines(tmp_path: Path) -> None:
+def test_nul_bytes_are_text_and_blank_lines_are_dropped(tmp_path: Path) -> None:
     lines = [*make_lines(20), "before\0after", "", "   "]
     source = write_text(tmp_path / "a.txt", lines)
     corpus = prepare(source, tmp_path / "out", vocab=400)
@@ -158,7 +151,9 @@ def test_nul_byte_and_blank_lines(tmp_path: Path) -> None:
     assert "before\0after" in texts(corpus, "train") + texts(corpus, "valid")
 
 
-def test_five_megabytes_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_of_five_megabytes_is_split(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     line = " ".join(make_lines(40_000))[:5_000_000]
     source = write_text(tmp_path / "a.txt", [line])
     tokenizer = train_tokenizer(make_lines(100), SMALL)
@@ -178,7 +173,7 @@ def test_compressed_and_plain_sources_together(tmp_path: Path) -> None:
     assert names == ["a.txt", "b.txt.gz"]
 
 
-def test_paragraphs(tmp_path: Path) -> None:
+def test_documents_can_be_paragraphs(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n\nthree\n\n\nfour\n")
     options = Reading(documents="paragraph")
     corpus = prepare(tmp_path / "a.txt", tmp_path / "o", vocab=400, reading=options)
@@ -189,7 +184,7 @@ def test_paragraphs(tmp_path: Path) -> None:
 # --- tokenizers ---------------------------------------------------------------------------------
 
 
-def test_tokenizer_of_another_corpus(tmp_path: Path) -> None:
+def test_a_tokenizer_can_be_given_by_folder_file_or_object(tmp_path: Path) -> None:
     a = write_text(tmp_path / "a.txt", make_lines(60))
     b = write_text(tmp_path / "b.txt", make_lines(60, seed=1))
     first = prepare(a, tmp_path / "first", vocab=400)
@@ -222,33 +217,27 @@ def test_tokenizer_sample_is_spread_and_bounded(
     lines = make_lines(4000)
     source = write_text(tmp_path / "a.txt", lines)
     size = sum(len(line.encode()) for line in lines) // 10
-    places: list[int] = []
+    numbers: list[int] = []
 
     def spy(documents: Iterator[str], spec: TokenizerSpec, letters: list[Step]) -> Tokenizer:
         sample = list(documents)
         assert sum(len(document.encode()) for document in sample) <= size
-        places.extend(int(document.split()[-1]) for document in sample)
+        numbers.extend(int(document.split()[-1]) for document in sample)
         return train_tokenizer(iter(sample), spec, letters)
 
     monkeypatch.setattr(prepare_module, "train_tokenizer", spy)
     monkeypatch.setattr(prepare_module, "SAMPLE_BYTES", size)
     prepare(source, tmp_path / "out", vocab=400)
-    assert 300 < len(places) < 500
-    assert all(np.histogram(places, bins=10, range=(0, 4000))[0] > 10)
+    assert 300 < len(numbers) < 500
+    assert all(np.histogram(numbers, bins=10, range=(0, 4000))[0] > 10)
 
 
 @pytest.mark.parametrize("name", ["nowhere", "."])
-def test_no_tokenizer_there(tmp_path: Path, name: str) -> None:
+def test_a_missing_tokenizer_is_an_error(tmp_path: Path, name: str) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(5))
     with pytest.raises(DataError, match="no tokenizer"):
         prepare(source, tmp_path / "out", tokenizer=tmp_path / name)
     assert not (tmp_path / "out").exists()
-
-
-def test_dictionary_needs_a_model(tmp_path: Path) -> None:
-    source = write_text(tmp_path / "a.txt", make_lines(5))
-    with pytest.raises(RecipeError, match="SentencePiece"):
-        prepare(source, tmp_path / "out", dictionary=tmp_path / "dict.txt")
 
 
 # --- parallel -----------------------------------------------------------------------------------
@@ -264,7 +253,7 @@ def test_one_and_two_workers_write_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_shards")
-def test_killed_worker_is_an_error_and_the_rest_can_be_done(
+def test_a_killed_worker_is_an_error_and_the_rest_can_be_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(800))
@@ -342,7 +331,7 @@ def test_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
     assert content(tmp_path / "out") == content(tmp_path / "same")
 
 
-# --- stopping and going on ----------------------------------------------------------------------
+# --- interrupting and resuming ---------------------------------------------------------------------
 
 
 def raise_error() -> None:
@@ -354,9 +343,8 @@ def raise_interrupt() -> None:
 
 
 @pytest.mark.usefixtures("small_shards")
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("shards", [0, 1, 5])
-def test_resumed_is_identical_and_encodes_nothing_twice(
+@pytest.mark.parametrize(("shards", "workers"), [(0, 1), (1, 2), (5, 1), (5, 2)])
+def test_a_resumed_corpus_is_identical_and_nothing_is_encoded_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shards: int, workers: int
 ) -> None:
     lines = make_lines(800)
@@ -420,7 +408,7 @@ def test_finished_sources_are_not_opened_again(
 
 
 @pytest.mark.usefixtures("small_shards")
-def test_kill_minus_nine(tmp_path: Path) -> None:
+def test_a_killed_preparation_is_resumed_and_leaves_no_processes(tmp_path: Path) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(3_000))
     out = tmp_path / "out"
     process = start_script(tmp_path, source, out)
@@ -462,32 +450,23 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.usefixtures("small_shards")
-def test_interrupt_leaves_a_folder_to_go_on_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("owner", "phase", "calls"),
+    [
+        (prepare_module, "scan_documents", 0),
+        (prepare_module, "train_tokenizer", 0),
+        (writing.ShardWriter, "close", 3),
+    ],
+)
+def test_an_interrupted_phase_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: object, phase: str, calls: int
 ) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(500))
     with monkeypatch.context() as patch:
-        close = writing.ShardWriter.close
-        patch.setattr(writing.ShardWriter, "close", after(3, raise_interrupt, close))
+        patch.setattr(owner, phase, after(calls, raise_interrupt, getattr(owner, phase)))
         with pytest.raises(InterruptedRunError, match="Stopped") as caught:
             prepare(source, tmp_path / "out", vocab=400)
     assert "--resume" in str(caught.value)
-    prepare(source, tmp_path / "out", vocab=400, resume=True)
-    prepare(source, tmp_path / "whole", vocab=400)
-    assert content(tmp_path / "out") == content(tmp_path / "whole")
-
-
-@pytest.mark.parametrize("phase", ["scan_documents", "train_tokenizer"])
-def test_stopped_in_an_early_phase(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phase: str
-) -> None:
-    source = write_text(tmp_path / "a.txt", make_lines(100))
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            prepare_module, phase, after(0, raise_interrupt, getattr(prepare_module, phase))
-        )
-        with pytest.raises(InterruptedRunError):
-            prepare(source, tmp_path / "out", vocab=400)
     prepare(source, tmp_path / "out", vocab=400, resume=True)
     prepare(source, tmp_path / "whole", vocab=400)
     assert content(tmp_path / "out") == content(tmp_path / "whole")
@@ -529,22 +508,13 @@ def test_resume_with_sources_in_another_order(tmp_path: Path) -> None:
         prepare([b, a], tmp_path / "out", vocab=400, resume=True)
 
 
-def test_resume_with_a_damaged_shard(unfinished: Path) -> None:
-    shard = unfinished / "train-00000.tokens"
-    shard.write_bytes(shard.read_bytes()[:-2])
-    with pytest.raises(CorruptError, match=r"train-00000\.tokens"):
-        prepare(unfinished.parent / "a.txt", unfinished, vocab=400, resume=True)
-
-
-def test_resume_with_a_damaged_state(unfinished: Path) -> None:
-    (unfinished / "prepare.json").write_text('{"version": 1}')
-    with pytest.raises(CorruptError, match=r"prepare\.json"):
-        prepare(unfinished.parent / "a.txt", unfinished, vocab=400, resume=True)
-
-
-def test_resume_without_the_assignments(unfinished: Path) -> None:
-    (unfinished / "scan" / "assignments").unlink()
-    with pytest.raises(CorruptError, match="assignments"):
+@pytest.mark.parametrize(
+    ("name", "damaged"),
+    [("train-00000.tokens", b"1"), ("prepare.json", b'{"version": 1}'), ("scan/assignments", b"")],
+)
+def test_resume_with_a_damaged_file_names_it(unfinished: Path, name: str, damaged: bytes) -> None:
+    (unfinished / name).write_bytes(damaged)
+    with pytest.raises(CorruptError, match=name):
         prepare(unfinished.parent / "a.txt", unfinished, vocab=400, resume=True)
 
 
@@ -568,7 +538,7 @@ def test_resume_of_a_finished_corpus_does_nothing(
     assert "already finished" in capsys.readouterr().err
 
 
-def test_source_that_changes_between_the_passes(
+def test_a_source_that_changes_between_the_passes_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = write_text(tmp_path / "a.txt", make_lines(50))
@@ -594,48 +564,33 @@ def test_existing_corpus_is_refused_or_overwritten(tmp_path: Path) -> None:
     assert corpus.valid.documents == 25
 
 
-def test_foreign_folder_is_refused(tmp_path: Path) -> None:
-    source = write_text(tmp_path / "a.txt", make_lines(5))
-    with pytest.raises(RunExistsError, match="did not write"):
-        prepare(source, tmp_path, vocab=400, overwrite=True)
-    assert source.exists()
-
-
-def test_busy_folder_is_refused(tmp_path: Path) -> None:
-    source = write_text(tmp_path / "a.txt", make_lines(5))
-    with OutputFolder(tmp_path / "out"), pytest.raises(RunBusyError):
-        prepare(source, tmp_path / "out", vocab=400)
-
-
-def test_text_of_white_space_only(tmp_path: Path) -> None:
-    source = write_text(tmp_path / "a.txt", ["", "  ", "\t"])
-    with pytest.raises(DataError, match="no document"):
-        prepare(source, tmp_path / "out", vocab=400)
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.txt", b"\n  \n\t\n", "no document"),
+        ("a.txt", "déjà\n".encode("latin-1") * 3, "UTF-8"),
+        ("a.jsonl", b'{"text": "fine"}\n{"text": "broken \\ud83d"}\n', "surrogate"),
+    ],
+)
+def test_unusable_text_leaves_no_folder(
+    tmp_path: Path, name: str, data: bytes, message: str
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(DataError, match=message):
+        prepare(tmp_path / name, tmp_path / "out", vocab=400)
     assert not (tmp_path / "out").exists()
 
 
-def test_mistake_in_the_input_leaves_no_folder_behind(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes("déjà\n".encode("latin-1") * 3)
-    with pytest.raises(DataError, match="UTF-8"):
-        prepare(tmp_path / "a.txt", tmp_path / "out", vocab=400)
-    assert not (tmp_path / "out").exists()
-    options = Reading(encoding="latin-1")
-    corpus = prepare(tmp_path / "a.txt", tmp_path / "out", vocab=400, reading=options)
-    assert texts(corpus, "train") == ["déjà"]
-
-
-def test_half_a_surrogate_pair_is_named(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"text": "fine"}\n{"text": "broken \\ud83d"}\n')
-    with pytest.raises(DataError, match="surrogate"):
-        prepare(tmp_path / "a.jsonl", tmp_path / "out", vocab=400)
-
-
-@pytest.mark.parametrize("valid", [-0.1, 1.0, 5])
-def test_share_out_of_range(tmp_path: Path, valid: float) -> None:
-    with pytest.raises(RecipeError, match="fraction"):
-        prepare(tmp_path / "a.txt", tmp_path / "out", valid=valid)
-
-
-def test_negative_workers(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="workers"):
-        prepare(tmp_path / "a.txt", tmp_path / "out", workers=-1)
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"valid": -0.1}, "fraction"),
+        ({"valid": 1.0}, "fraction"),
+        ({"workers": -1}, "workers"),
+        ({"dictionary": "dict.txt"}, "SentencePiece"),
+    ],
+)
+def test_values_out_of_range(tmp_path: Path, choice: dict[str, Any], message: str) -> None:
+    source = write_text(tmp_path / "a.txt", make_lines(5))
+    with pytest.raises(RecipeError, match=message):
+        prepare(source, tmp_path / "out", **choice)

@@ -14,7 +14,6 @@ from greffe.config.option_groups import flat_keywords
 from greffe.errors import MismatchError, RecipeError
 from greffe.pipelines import pretrain as pretrain_module
 from greffe.progress import quiet
-from greffe.run import RunDirectory
 from greffe.samples.toy import toy_documents
 
 pretrain = flat_keywords(pretrain_module.pretrain)
@@ -47,15 +46,6 @@ def test_a_prepared_corpus_takes_no_flags_of_prepare(
     with pytest.raises(RecipeError, match="a prepared corpus"):
         pretrain(corpus.path, tmp_path / "run", **SHORT, **choice)
     assert not (tmp_path / "run").exists()
-
-
-def test_warm_start_has_no_effect_on_a_parent(
-    text: Path, fresh_run: Callable[..., RunDirectory], tmp_path: Path
-) -> None:
-    with pytest.raises(RecipeError, match="warm_start has no effect"):
-        pretrain(
-            text, tmp_path / "run", parent=fresh_run("base"), changes=["warm_start=word_vectors"]
-        )
 
 
 def test_a_run_resumes_with_the_same_recipe_and_data(

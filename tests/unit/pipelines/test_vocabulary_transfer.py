@@ -1,4 +1,4 @@
-"""Going on from a base with a vocabulary of the new text's own."""
+"""Vocabulary transfer: which weights are kept, resuming, and conflicting flags."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def vocabulary_transfer(
     )
 
 
-def test_the_blocks_are_the_parents_and_the_pieces_the_texts(
+def test_blocks_come_from_the_parent_and_the_vocabulary_from_the_text(
     text: Path, parent: RunDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = vocabulary_transfer(text, tmp_path / "run", parent, "train.lr=1e-30", budget="1steps")
@@ -90,7 +90,7 @@ def test_the_blocks_are_the_parents_and_the_pieces_the_texts(
     assert f"loaded from {parent.name}: base" in shown
 
 
-def test_without_word_vectors_shared_pieces_keep_theirs(
+def test_without_word_vectors_shared_pieces_keep_their_vectors(
     text: Path, parent: RunDirectory, tmp_path: Path
 ) -> None:
     with quiet():
@@ -109,7 +109,7 @@ def test_without_word_vectors_shared_pieces_keep_theirs(
         torch.testing.assert_close(after[id], before[same])
 
 
-def test_a_transferred_base_is_ahead_of_a_new_one(
+def test_a_transferred_base_has_a_lower_loss_than_a_new_one(
     text: Path, parent: RunDirectory, tmp_path: Path
 ) -> None:
     with quiet():
@@ -125,7 +125,7 @@ def test_a_transferred_base_is_ahead_of_a_new_one(
     assert losses[0] < losses[1] - 0.3, losses
 
 
-def test_an_interrupted_run_ends_the_same_and_counts_once(
+def test_an_interrupted_run_has_the_same_weights_and_counts_once(
     text: Path,
     parent: RunDirectory,
     tmp_path: Path,
@@ -150,7 +150,7 @@ def test_an_interrupted_run_ends_the_same_and_counts_once(
     assert file_hash(parts.weights_path) == file_hash(whole.weights_path)
 
 
-def test_lowercase_and_a_classifier_on_top(
+def test_a_classifier_on_a_lowercase_transfer(
     text: Path, parent: RunDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = vocabulary_transfer(text, tmp_path / "run", parent, budget="1steps", lowercase=True)
@@ -163,7 +163,7 @@ def test_lowercase_and_a_classifier_on_top(
     assert first == second
 
 
-def test_a_prepared_corpus_keeps_its_pieces_when_asked(
+def test_a_prepared_corpus_keeps_its_vocabulary(
     text: Path, parent: RunDirectory, tmp_path: Path
 ) -> None:
     with quiet():
@@ -181,7 +181,7 @@ def test_a_prepared_corpus_keeps_its_pieces_when_asked(
         vocabulary_transfer(corpus.path, tmp_path / "other", parent, lowercase=True)
 
 
-def test_a_given_tokenizer_is_taken(text: Path, parent: RunDirectory, tmp_path: Path) -> None:
+def test_a_given_tokenizer_is_used(text: Path, parent: RunDirectory, tmp_path: Path) -> None:
     with quiet():
         given: Tokenizer = greffe.prepare(text, tmp_path / "corpus", vocab=444).tokenizer
         run = greffe.pretrain(
@@ -190,7 +190,7 @@ def test_a_given_tokenizer_is_taken(text: Path, parent: RunDirectory, tmp_path: 
     assert run.tokenizer.fingerprint == given.fingerprint
 
 
-def test_flags_without_effect_are_errors(text: Path, parent: RunDirectory, tmp_path: Path) -> None:
+def test_conflicting_flags_are_errors(text: Path, parent: RunDirectory, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="no run is given") as nothing:
         vocabulary_transfer(text, tmp_path / "run", None)
     assert "--from" in str(nothing.value.hint)
@@ -203,10 +203,12 @@ def test_flags_without_effect_are_errors(text: Path, parent: RunDirectory, tmp_p
     given = load_tokenizer(parent)
     with pytest.raises(RecipeError, match="--lowercase and --tokenizer are mutually exclusive"):
         greffe.prepare(text, tmp_path / "run", tokenizer=given, lowercase=True)
+    with pytest.raises(MismatchError, match="another architecture"):
+        vocabulary_transfer(text, tmp_path / "run", parent, "model.activation=relu")
     assert not (tmp_path / "run").exists()
 
 
-def test_letters_are_read_as_the_parent_reads_them(text: Path, tmp_path: Path) -> None:
+def test_characters_are_normalized_as_in_the_parent(text: Path, tmp_path: Path) -> None:
     with quiet():
         small = greffe.prepare(text, tmp_path / "small", vocab=420, lowercase=True)
         base = pretrain(
@@ -217,7 +219,7 @@ def test_letters_are_read_as_the_parent_reads_them(text: Path, tmp_path: Path) -
     assert load_tokenizer(run).character_steps == small.tokenizer.character_steps
 
 
-def test_the_flag_cannot_come_or_go_on_the_way(
+def test_a_run_resumes_with_new_vocab_as_it_started(
     text: Path,
     parent: RunDirectory,
     tmp_path: Path,
@@ -243,14 +245,6 @@ def test_the_flag_cannot_come_or_go_on_the_way(
     )
 
 
-def test_another_architecture_is_refused_before_the_text_is_read(
-    text: Path, parent: RunDirectory, tmp_path: Path
-) -> None:
-    with pytest.raises(MismatchError, match="another architecture"):
-        vocabulary_transfer(text, tmp_path / "run", parent, "model.activation=relu")
-    assert not (tmp_path / "run").exists()
-
-
 RANK = """
 import sys
 import torch
@@ -272,7 +266,7 @@ print(run.manifest().lineage.initial_base, base_hash(load_model(run)))
 
 
 @pytest.mark.alone
-def test_two_processes_transfer_alike(
+def test_two_processes_have_the_same_weights(
     text: Path,
     parent: RunDirectory,
     tmp_path: Path,

@@ -1,4 +1,4 @@
-"""A base that begins with word vectors: which do, what is recorded, and what it is worth."""
+"""Warm start with word vectors: which weights it sets, what is recorded, and its effect."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ def trained(
         )
 
 
-def test_none_changes_nothing(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_warm_start_the_model_is_unchanged(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = Corpus.open(corpus)
     model = fresh(text, recipe())
     before = base_hash(model)
@@ -93,7 +95,7 @@ def test_words_get_vectors_and_specials_keep_theirs(
     assert f"word vectors: {count} of {text.tokenizer.size} pieces initialized from" in shown
 
 
-def test_the_lineage_begins_after_it(corpus: Path, tmp_path: Path) -> None:
+def test_the_lineage_records_the_base_after_the_warm_start(corpus: Path, tmp_path: Path) -> None:
     text = Corpus.open(corpus)
     chosen = recipe(WARM)
     model = fresh(text, chosen)
@@ -107,7 +109,9 @@ def test_the_lineage_begins_after_it(corpus: Path, tmp_path: Path) -> None:
     assert [lineage.initial_base for lineage in lineages] == [base_hash(model), cold]
 
 
-def test_what_grows_from_a_parent_keeps_the_parents_embedding(corpus: Path, tmp_path: Path) -> None:
+def test_continued_pretraining_keeps_the_embedding_of_the_parent(
+    corpus: Path, tmp_path: Path
+) -> None:
     parent = trained(corpus, tmp_path / "parent", WARM)
     with quiet():
         child = pretrain(
@@ -117,15 +121,15 @@ def test_what_grows_from_a_parent_keeps_the_parents_embedding(corpus: Path, tmp_
     assert child.manifest().lineage.initial_base == base_hash(load_model(parent))
 
 
-def test_asked_for_beside_a_parent_is_an_error(corpus: Path, tmp_path: Path) -> None:
+def test_a_warm_start_with_a_parent_is_an_error(corpus: Path, tmp_path: Path) -> None:
     parent = trained(corpus, tmp_path / "parent")
-    for wish in ("word_vectors", "none"):
+    for value in ("word_vectors", "none"):
         with pytest.raises(RecipeError, match="warm_start has no effect with --from"):
-            trained(corpus, tmp_path / "child", f" warm_start ={wish}", parent=parent, recipe=None)
+            trained(corpus, tmp_path / "child", f" warm_start ={value}", parent=parent, recipe=None)
     assert not (tmp_path / "child").exists()
 
 
-def test_an_interrupted_run_ends_the_same_and_counts_once(
+def test_an_interrupted_run_has_the_same_weights_and_counts_once(
     corpus: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -149,7 +153,7 @@ def test_an_interrupted_run_ends_the_same_and_counts_once(
     assert lineages[0].initial_base == lineages[1].initial_base
 
 
-def test_a_warm_start_is_ahead_after_as_many_steps(corpus: Path, tmp_path: Path) -> None:
+def test_a_warm_start_has_a_lower_loss_after_the_same_steps(corpus: Path, tmp_path: Path) -> None:
     losses = [
         trained(corpus, tmp_path / name, change, "train.lr=2e-3", steps=20, objective="causal")
         .manifest()
@@ -183,7 +187,7 @@ print(before, base_hash(model))
 
 
 @pytest.mark.alone
-def test_two_processes_begin_alike(
+def test_two_processes_have_the_same_start(
     corpus: Path, two_ranks: Callable[..., list[tuple[str, str]]]
 ) -> None:
     outputs = two_ranks(RANK, str(corpus))
