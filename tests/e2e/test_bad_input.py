@@ -53,6 +53,7 @@ PRETRAIN = "pretrain {corpus} --recipe tiny --out {out} "
         ("prepare {text} --vocab 100 --out {out}", ["300", "100"]),
         (FINETUNE + "{here}/columns.csv", ["titre", "prix", "stock", "--text-column"]),
         (FINETUNE + "{here}/one_class.tsv", ["two classes", "'bon'"]),
+        (FINETUNE + "{train} --aux-data {here}/unknown_label.tsv", ["other labels", "neutre"]),
         (
             FINETUNE + "{here}/swapped.csv --valid {here}/swapped.csv",
             ["different labels", "--label-column"],

@@ -12,6 +12,7 @@ import greffe
 from greffe.progress import quiet
 from greffe.samples.toy import toy_reviews
 
+Command = Callable[..., Any]
 SHORT = ("--budget", "1epochs", "--set", "train.threads=1")
 
 
@@ -34,8 +35,8 @@ def words(world: Any, others: list[Path]) -> list[str | Path]:
     ]
 
 
-def test_one_command_is_worth_two(
-    command: Callable[..., Any], words: list[str | Path], world: Any, tmp_path: Path
+def test_one_command_does_the_same_as_two(
+    command: Command, words: list[str | Path], world: Any, tmp_path: Path
 ) -> None:
     done = command(*words, "--out", tmp_path / "clf")
     assert done.code == 0, done.err
@@ -66,12 +67,8 @@ def test_one_command_is_worth_two(
     assert run.predict("Un roman magnifique.")[0].label in run.labels
 
 
-def test_tables_of_others_are_known_to_the_run(
-    command: Callable[..., Any],
-    words: list[str | Path],
-    others: list[Path],
-    world: Any,
-    tmp_path: Path,
+def test_runs_know_the_auxiliary_tables(
+    command: Command, words: list[str | Path], others: list[Path], world: Any, tmp_path: Path
 ) -> None:
     assert command(*words, "--out", tmp_path / "clf").code == 0
     with quiet():
@@ -80,10 +77,18 @@ def test_tables_of_others_are_known_to_the_run(
     for name in ("clf", "stacked", "both"):
         shown = command("evaluate", tmp_path / name, "--data", others[1])
         assert shown.code == 0 and "scores will be optimistic" in shown.err
+    for flags in ((tmp_path / "clf",), (world.base, "--arm", f"other={tmp_path}/clf/intermediate")):
+        refused = command(
+            *("compare", *flags, "--data", world.train, "--test", others[0]),
+            *("--out", tmp_path / "study"),
+        )
+        assert refused.code == 3 and "was trained on the test texts" in refused.err
+        assert "auxiliary 1 part" in refused.err
+        assert not (tmp_path / "study").exists()
 
 
-def test_a_finished_run_is_kept_unless_shown_otherwise(
-    command: Callable[..., Any], words: list[str | Path], tmp_path: Path
+def test_a_finished_run_is_kept_unless_overwritten(
+    command: Command, words: list[str | Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "clf"
     assert command(*words, "--out", out).code == 0
@@ -98,43 +103,12 @@ def test_a_finished_run_is_kept_unless_shown_otherwise(
     assert (out / "weights.safetensors").read_bytes() != before
 
 
-def test_auxiliary_labels_must_be_the_targets(
-    command: Callable[..., Any], world: Any, tmp_path: Path
+def test_from_scratch_with_the_architecture_of_a_run(
+    command: Command, world: Any, others: list[Path], tmp_path: Path
 ) -> None:
-    stars = tmp_path / "stars.tsv"
-    stars.write_text("5\tUn roman magnifique.\n1\tUne fin insipide.\n", "utf-8")
-    refused = command(
-        *("finetune", "--from", world.base, "--data", world.train, "--aux-data", stars),
-        *("--out", tmp_path / "clf"),
+    done = command(
+        *("finetune", "--scratch", "--like", world.base, "--data", world.train),
+        *("--aux-data", others[0], *SHORT, "--out", tmp_path / "clf"),
     )
-    assert refused.code != 0 and "other labels" in refused.err
-    assert not (tmp_path / "clf").exists()
-
-
-def test_from_scratch_it_needs_a_shape(
-    command: Callable[..., Any], world: Any, others: list[Path], tmp_path: Path
-) -> None:
-    words = ("finetune", "--scratch", "--data", world.train, "--aux-data", others[0], *SHORT)
-    refused = command(*words, "--recipe", "tiny", "--out", tmp_path / "clf")
-    assert refused.code == 2 and "--like RUN" in refused.err
-    done = command(*words, "--like", world.base, "--out", tmp_path / "clf")
     assert done.code == 0, done.err
     assert "from scratch: all weights are new" in done.err
-
-
-def test_a_base_that_knows_the_test_texts_is_refused_by_a_study(
-    command: Callable[..., Any],
-    words: list[str | Path],
-    others: list[Path],
-    world: Any,
-    tmp_path: Path,
-) -> None:
-    assert command(*words, "--out", tmp_path / "clf").code == 0
-    for flags in ((tmp_path / "clf",), (world.base, "--arm", f"other={tmp_path}/clf/intermediate")):
-        refused = command(
-            *("compare", *flags, "--data", world.train, "--test", others[0]),
-            *("--out", tmp_path / "study"),
-        )
-        assert refused.code == 3 and "was trained on the test texts" in refused.err
-        assert "auxiliary 1 part" in refused.err
-        assert not (tmp_path / "study").exists()

@@ -29,18 +29,18 @@ SMALL_STEPS = [
 
 
 class StopsAfter(interruption.Interruption):
-    """Asks to stop after some looks at the flag, as a signal at that moment would."""
+    """Requests to stop at the n-th check, as a signal at that moment would."""
 
     steps = 0
 
     def __init__(self) -> None:
         super().__init__()
-        self.evaluations = 0
+        self.checks = 0
 
     @property
     def requested(self) -> bool:
-        self.evaluations += 1
-        return self.evaluations >= self.steps
+        self.checks += 1
+        return self.checks >= self.steps
 
     @requested.setter
     def requested(self, value: bool) -> None:
@@ -53,7 +53,7 @@ def interrupt_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
 
 
 @pytest.mark.parametrize("objective", ["causal", "masked", "next_sentence", "hybrid"])
-def test_pretraining_stopped_three_times(world, tmp_path, monkeypatch, objective):
+def test_pretraining_interrupted_three_times(world, tmp_path, monkeypatch, objective):
     def pretrain(out: str, *, resume: bool = False) -> str:
         with quiet():
             run = greffe.pretrain(
@@ -104,10 +104,9 @@ def fine_tuned(world, out: Path, changes: list[str], *, soup: int | None = None)
         ["objective.dropout=0.2", "train.layer_decay=0.7"],
         ["train.gradual_unfreezing=true", "train.patience=2"],
         ["train.freeze=2", "train.accumulation=2"],
-        ["objective.token_dropout=0.1", "train.soup=2"],
     ],
 )
-def test_fine_tuning_stopped(world, tmp_path, monkeypatch, changes):
+def test_fine_tuning_interrupted_twice(world, tmp_path, monkeypatch, changes):
     whole = fine_tuned(world, tmp_path / "whole", changes)
     for steps in (3, 4):
         with monkeypatch.context() as patch:
@@ -117,9 +116,11 @@ def test_fine_tuning_stopped(world, tmp_path, monkeypatch, changes):
     assert fine_tuned(world, tmp_path / "parts", changes) == whole
 
 
-def test_an_average_stopped_in_each_of_its_members(world, tmp_path, monkeypatch):
+def test_a_soup_interrupted_in_each_of_its_trainings(world, tmp_path, monkeypatch):
+    changes = ["train.batch=8", "objective.token_dropout=0.1"]
+
     def finetune(out: str) -> str:
-        found = fine_tuned(world, tmp_path / out, ["train.batch=8"], soup=3)
+        found = fine_tuned(world, tmp_path / out, changes, soup=3)
         assert not (tmp_path / out / "soup").exists()
         return found
 
@@ -200,7 +201,7 @@ def test_a_damaged_checkpoint_is_an_error_and_stays(world, tmp_path, monkeypatch
     assert folder.exists()
 
 
-def test_an_unfinished_run_can_be_used_and_grown_from(world, tmp_path, monkeypatch, capsys):
+def test_an_unfinished_run_can_be_used(world, tmp_path, monkeypatch, capsys):
     out = tmp_path / "r"
     with monkeypatch.context() as patch, pytest.raises(InterruptedRunError):
         interrupt_after(patch, 6)

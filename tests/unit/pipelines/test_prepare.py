@@ -331,7 +331,7 @@ def test_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
     assert content(tmp_path / "out") == content(tmp_path / "same")
 
 
-# --- interrupting and resuming ---------------------------------------------------------------------
+# --- interrupting and resuming --------------------------------------------------------------------
 
 
 def raise_error() -> None:
