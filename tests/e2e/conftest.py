@@ -1,4 +1,4 @@
-"""A tiny world made once a session: text, tables, a corpus, a base and a classifier."""
+"""Made once per session: text, tables, a corpus, a base and a classifier."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ONE_THREAD = ["train.threads=1"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one command did."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -54,7 +54,7 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 
 @dataclass(frozen=True)
 class World:
-    """Paths of what the session made."""
+    """Paths of the files and runs of the session."""
 
     folder: Path
     text: Path
@@ -114,7 +114,7 @@ def classifier(world: World) -> Run:
 
 @pytest.fixture(scope="session")
 def cells_computed_by() -> Callable[[Callable[[], Study]], tuple[Study, list[str]]]:
-    """A study as some call makes it, and the names of the cells that were computed for it."""
+    """Return the study that a call makes, and the names of the cells it computed."""
 
     def watched(make: Callable[[], Study]) -> tuple[Study, list[str]]:
         names: list[str] = []

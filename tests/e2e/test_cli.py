@@ -1,4 +1,4 @@
-"""The command as scripts rely on it: help, formats, standard input, JSON, quiet."""
+"""The command as scripts use it: help, formats, standard input, JSON, quiet."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_unknown_keywords_are_explained(world, tmp_path):
         greffe.finetune(world.base, data=world.train, out=tmp_path / "r", bugdet="1m")
 
 
-def test_completion_for_the_shell(command):
+def test_help_offers_shell_completion(command):
     assert "--install-completion" in command("--help").out
 
 
@@ -104,7 +104,7 @@ def test_predict_as_csv_and_table(command, world):
     assert "un livre" in table
 
 
-def test_predict_says_what_it_cut(command, world):
+def test_predict_prints_a_notice_about_cut_texts(command, world):
     long = "très " * 400
     windows = command("predict", world.classifier, long, "--format", "jsonl")
     assert "cut" not in windows.err
@@ -156,13 +156,13 @@ def test_drawings_in_the_terminal_and_as_files(command, world, tmp_path, kind):
     assert command("show", kind, "lab", "--out", tmp_path / "x.bmp").code == 2
 
 
-def test_quiet_says_nothing(command, world, tmp_path, monkeypatch):
+def test_quiet_prints_no_notices(command, world, tmp_path, monkeypatch):
     monkeypatch.setattr("greffe.progress._quiet", False)
     words = ("pretrain", world.corpus, "--recipe", "tiny", "--budget", "2steps")
     assert command("--quiet", *words, "--out", tmp_path / "r").err == ""
 
 
-def test_show_tensors_lists_each_one(command, world, tmp_path):
+def test_show_tensors_lists_each_tensor(command, world, tmp_path):
     outcome = command(
         *("finetune", "--from", world.base, "--data", world.train, "--valid", world.valid),
         *("--budget", "1epochs", "--show-tensors", "--out", tmp_path / "r"),
@@ -172,7 +172,7 @@ def test_show_tensors_lists_each_one(command, world, tmp_path):
     assert "not loaded heads.masked_token" in outcome.err
 
 
-def test_a_finished_run_is_resumed_to_no_effect(command, world):
+def test_resuming_a_finished_run_changes_nothing(command, world):
     before = (world.base / "run.json").read_bytes()
     words = (
         *("pretrain", world.corpus, "--recipe", "tiny", "--objective", "hybrid"),

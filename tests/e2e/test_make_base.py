@@ -36,13 +36,15 @@ def test_paragraphs_are_joined_and_apostrophes_straightened() -> None:
     assert list(documents(iter(["un", "deux"]), 0)) == ["un", "deux"]
 
 
-def test_held_out_and_training_texts_are_apart_and_complete(corpus: Path, tmp_path: Path) -> None:
+def test_held_out_and_training_texts_are_disjoint_and_complete(
+    corpus: Path, tmp_path: Path
+) -> None:
     split(corpus, tmp_path / "work")
     train = (tmp_path / "work/train/tatoeba_fr.txt").read_text().splitlines()
     held_out = (tmp_path / "work/held-out/tatoeba_fr.txt").read_text().splitlines()
-    whole = lzma.decompress((corpus / "tatoeba_fr.txt.xz").read_bytes()).decode().splitlines()
+    texts = lzma.decompress((corpus / "tatoeba_fr.txt.xz").read_bytes()).decode().splitlines()
     assert not set(train) & set(held_out)
-    assert set(train) | set(held_out) == {text.replace("’", "'") for text in whole}
+    assert set(train) | set(held_out) == {text.replace("’", "'") for text in texts}
 
 
 @pytest.mark.slow

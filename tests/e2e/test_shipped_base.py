@@ -1,4 +1,4 @@
-"""A base that ships, by its name: every verb takes it, in half precision, and none writes to it."""
+"""A shipped base by its name: every verb accepts it, and none writes to it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Command = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def bases(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A package's bases: the session's own base and classifier, in half precision."""
+    """The base and the classifier of the session in half precision, as in a package."""
     folder = tmp_path_factory.mktemp("package") / "bases"
     for name, path in ((BASE, world.base), (CLASSIFIER, world.classifier)):
         write_half(RunDirectory.open(path), folder / name)
@@ -35,7 +35,7 @@ def bases(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def untouched(bases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """These bases ship, and are afterwards what they were, to the last file."""
+    """Use these bases as the shipped ones; check afterwards that no file has changed."""
 
     def content() -> dict[str, tuple[str, int]]:
         files = [path for path in bases.rglob("*") if path.is_file()]
@@ -48,7 +48,7 @@ def untouched(bases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     assert content() == before
 
 
-def test_it_is_loaded_by_its_name(base: Any) -> None:
+def test_a_shipped_base_is_loaded_by_its_name(base: Any) -> None:
     shipped = greffe.load(BASE)
     assert shipped.name == BASE
     assert "Bonjour" in shipped.generate("Bonjour", tokens=3)
@@ -90,7 +90,7 @@ def test_verbs_that_use_it(words: tuple[str, ...], command: Command, bases: Path
 
 
 @pytest.mark.parametrize("verb", ["finetune", "pretrain", "linear"])
-def test_what_grows_from_it_records_its_name(
+def test_runs_based_on_it_record_its_name(
     verb: str, world: Any, command: Command, bases: Path
 ) -> None:
     given = {
@@ -111,7 +111,7 @@ def test_what_grows_from_it_records_its_name(
     assert str(bases) not in done.err + command("show", "run").out
 
 
-def test_its_shape_and_its_tokenizer_alone(world: Any, command: Command) -> None:
+def test_its_architecture_or_its_tokenizer_alone(world: Any, command: Command) -> None:
     scratch = command(
         *("finetune", "--scratch", "--like", BASE, "--data", world.train, "--valid", world.valid),
         *("--budget", "2steps", "--set", "train.threads=1", "--out", "scratch"),
@@ -119,9 +119,9 @@ def test_its_shape_and_its_tokenizer_alone(world: Any, command: Command) -> None
     assert scratch.code == 0, scratch.err
     prepared = command("prepare", world.text, "--tokenizer", BASE, "--out", "corpus")
     assert prepared.code == 0, prepared.err
-    wanted = greffe.load(BASE).tokenizer.fingerprint
-    assert greffe.load("scratch").tokenizer.fingerprint == wanted
-    assert Corpus.open("corpus").tokenizer.fingerprint == wanted
+    expected = greffe.load(BASE).tokenizer.fingerprint
+    assert greffe.load("scratch").tokenizer.fingerprint == expected
+    assert Corpus.open("corpus").tokenizer.fingerprint == expected
 
 
 def test_a_study_of_it(world: Any, bases: Path) -> None:
@@ -155,12 +155,14 @@ def test_doctor_and_report(world: Any, command: Command, bases: Path) -> None:
     assert BASE in page and str(bases) not in page
 
 
-def test_a_folder_of_that_name_wins(world: Any, classifier: Any) -> None:
+def test_a_folder_of_the_same_name_comes_first(world: Any, classifier: Any) -> None:
     Path(BASE).symlink_to(world.classifier)
     assert greffe.load(BASE).labels == classifier.labels
 
 
-def test_an_unknown_name_is_told_which_there_are(world: Any, command: Command) -> None:
+def test_the_error_for_an_unknown_name_lists_the_shipped_bases(
+    world: Any, command: Command
+) -> None:
     for words in (
         ("generate", "greffe-zz"),
         ("show", "greffe-zz"),

@@ -63,13 +63,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_every_data_file_is_installed(environment: Path) -> None:
-    place = run(
+    file = run(
         environment / "bin" / "python",
         "-c",
         "import greffe; print(greffe.__file__)",
         cwd=environment,
     )
-    installed = Path(place.strip()).parent
+    installed = Path(file.strip()).parent
     assert installed.is_relative_to(environment)
     expected = {
         path.relative_to(PACKAGE)

@@ -1,4 +1,4 @@
-"""The benchmarks' own sums, on made-up samples: needs none of what greffe is compared with."""
+"""The benchmarks' arithmetic and tables, on made-up samples."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def test_a_ratio_above_one_is_better_in_any_unit():
         (Goal("", "value", 4.1), True, True),
     ],
 )
-def test_goals_know_their_side(goal, less, expected):
+def test_goals_are_minima_or_maxima(goal, less, expected):
     other = 8 if less else 2
     assert results(less, ours=[4], other=[other]).reaches(goal, "ours") is expected
 
 
-def test_a_share_compares_with_the_peak_around_its_own_piece():
+def test_the_fraction_of_the_peak_uses_the_peak_around_a_piece():
     piece = Piece(seconds=2.0, peak=100.0)
     assert piece.speed(30, 150).value == 15
     assert piece.speed(30, 150).peak_fraction == 0.75

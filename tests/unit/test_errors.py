@@ -12,7 +12,7 @@ TREE = [
 ]
 
 
-def test_an_error_prints_the_parts_it_has() -> None:
+def test_an_error_prints_its_parts() -> None:
     assert str(GreffeError("Wrong.")) == "Wrong."
     whole = GreffeError("Wrong.", expected="a", found="b", hint="c")
     lines = str(whole).splitlines()

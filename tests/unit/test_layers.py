@@ -1,4 +1,4 @@
-"""Who may import whom: the contracts of pyproject.toml hold, and would notice a breach."""
+"""Import contracts of pyproject.toml: they hold, and a violation is reported."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_imports_go_down_only() -> None:
+def test_the_contracts_hold() -> None:
     checked = check_contracts(ROOT)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
@@ -52,7 +52,7 @@ def test_imports_go_down_only() -> None:
         ("data/text", "torch", "What worker processes load does without torch"),
     ],
 )
-def test_a_breach_is_noticed(copy: Path, module: str, forbidden: str, contract: str) -> None:
+def test_a_violation_is_reported(copy: Path, module: str, forbidden: str, contract: str) -> None:
     with (copy / "src" / "greffe" / f"{module}.py").open("a", encoding="utf-8") as file:
         file.write(f"\nimport {forbidden}\n")
     checked = check_contracts(copy)
@@ -61,7 +61,7 @@ def test_a_breach_is_noticed(copy: Path, module: str, forbidden: str, contract: 
     assert any(line.startswith(contract) for line in broken), checked.stdout
 
 
-def test_a_new_room_must_be_given_a_place(copy: Path) -> None:
+def test_a_new_package_must_be_given_a_layer(copy: Path) -> None:
     (copy / "src" / "greffe" / "attic.py").write_text("", "utf-8")
     checked = check_contracts(copy)
     assert checked.returncode == 1
@@ -70,7 +70,7 @@ def test_a_new_room_must_be_given_a_place(copy: Path) -> None:
 
 @pytest.mark.parametrize("module", ["text", "tables", "tokenizer", "shards"])
 def test_worker_processes_do_not_load_torch(module: str) -> None:
-    """The contract reads the source; this looks at what a process really holds."""
+    """The contract reads the source; this checks what a process has loaded."""
     code = f"import sys, greffe.data.{module}; print('torch' in sys.modules)"
     loaded = run_python(code, ROOT)
     assert loaded.stdout.strip() == "False", loaded.stdout + loaded.stderr

@@ -1,4 +1,4 @@
-"""Cores, and memory that stays with the process."""
+"""Cores, memory that is kept or measured, and OpenMP."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def test_cores_are_those_this_process_may_use() -> None:
 
 
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
-def test_other_systems_are_not_asked(monkeypatch: pytest.MonkeyPatch, platform: str) -> None:
+def test_freed_memory_is_kept_on_linux_only(monkeypatch: pytest.MonkeyPatch, platform: str) -> None:
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr(ctypes, "CDLL", None)
     assert keep_freed_memory() is False
 
 
-def test_a_c_library_without_the_switch_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_c_library_without_mallopt_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine.sys, "platform", "linux")
     monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
     assert keep_freed_memory() is False
 
 
-def test_kept_memory_is_not_fetched_again() -> None:
-    """Measured in a process of its own: the switch cannot be taken back."""
+def test_kept_memory_causes_few_page_faults() -> None:
+    """Measured in another process: the setting cannot be undone."""
     found = subprocess.run(
         [sys.executable, "-c", COUNT_FAULTS],
         env={"PYTHONPATH": str(Path(greffe.__file__).parents[1])},
@@ -66,7 +66,7 @@ def test_kept_memory_is_not_fetched_again() -> None:
     assert 10 * int(kept) <= int(without), found.stdout
 
 
-def test_waiting_briefly_leaves_a_choice_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spin_count_of_the_user_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
     limit_openmp_spinning()
     assert os.environ["GOMP_SPINCOUNT"].isdigit()
@@ -75,7 +75,7 @@ def test_waiting_briefly_leaves_a_choice_of_the_user(monkeypatch: pytest.MonkeyP
     assert os.environ["GOMP_SPINCOUNT"] == "7"
 
 
-def test_memory_is_measured_anew_in_each_block() -> None:
+def test_peak_memory_is_measured_per_block() -> None:
     with machine.measure_peak_memory() as large:
         block = bytearray(64 << 20)
         block[:: 1 << 12] = b"x" * len(block[:: 1 << 12])

@@ -1,4 +1,4 @@
-"""Plain lines when piped, a bar in a terminal, silence on demand; never a word on stdout."""
+"""Progress: lines in a pipe, a bar in a terminal, nothing when quiet, nothing on stdout."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def test_piped_progress_is_a_line_every_few_seconds(
     lines = captured.err.splitlines()
     assert lines[0] == "encode:  20% · 200 bytes, 20/s · 0:40 left · shard 3"
     assert lines[1] == "encode:  40% · 400 bytes, 20/s · 0:30 left · shard 3"
-    # The end adds no line that says the same again.
+    # The end repeats no line.
     assert lines[2:] == ["encode:  60% · 600 bytes, 20/s · 0:20 left · shard 3"]
     assert "\r" not in captured.err and "\x1b" not in captured.err
 
 
-def test_the_last_line_says_how_long_it_took(
+def test_the_last_line_has_the_duration(
     pass_time: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Progress("pretrain", 10, "steps") as shown:
@@ -58,28 +58,28 @@ def test_the_last_line_says_how_long_it_took(
     )
 
 
-def test_a_resumed_job_counts_its_speed_from_where_it_began(pass_time: Clock) -> None:
+def test_the_speed_of_a_resumed_job_ignores_earlier_work(pass_time: Clock) -> None:
     with quiet(), Progress("pretrain", 100, "steps", start=50) as shown:
         pass_time(10.0)
         shown.set(60)
         assert shown.status() == " 60% · 60 steps, 1/s · 0:40 left"
 
 
-def test_an_unknown_total_shows_no_share(pass_time: Clock) -> None:
+def test_an_unknown_total_shows_no_fraction(pass_time: Clock) -> None:
     with quiet(), Progress("read", None, "texts") as shown:
         pass_time(2.0)
         shown.advance(10)
         assert shown.status() == "10 texts, 5/s · 0:02 taken"
 
 
-def test_more_than_the_total_is_not_more_than_everything(pass_time: Clock) -> None:
+def test_more_than_the_total_is_shown_as_100_percent(pass_time: Clock) -> None:
     with quiet(), Progress("time", 60, "s") as shown:
         pass_time(61.0)
         shown.set(61)
         assert shown.status().startswith("100%")
 
 
-def test_a_failed_job_says_nothing_more(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_job_prints_no_last_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ZeroDivisionError), Progress("encode", 10):
         raise ZeroDivisionError
     assert capsys.readouterr().err == ""
@@ -108,7 +108,7 @@ def test_quiet_ends_with_its_block_even_after_an_error(capsys: pytest.CaptureFix
     assert capsys.readouterr().err == "heard\n"
 
 
-def test_silence_is_for_good(
+def test_silence_has_no_end(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "_quiet", False)
@@ -126,7 +126,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_terminal_gets_a_bar_and_notices_stand_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_has_a_bar_with_notices_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", terminal)
@@ -170,7 +170,7 @@ def test_format_count(amount: float, text: str) -> None:
     assert format_count(amount) == text
 
 
-def test_work_inside_a_part_moves_the_whole_in_silence(
+def test_nested_progress_advances_the_outer_bar_only(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
@@ -190,7 +190,7 @@ def test_work_inside_a_part_moves_the_whole_in_silence(
     assert "not for the user" not in written
 
 
-def test_a_part_that_fails_leaves_no_silence_behind(capsys: pytest.CaptureFixture[str]) -> None:
+def test_notices_are_printed_again_after_a_part_failed(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress("study", 10) as whole:
         with pytest.raises(ValueError, match="broken"), whole.part(4, "first"):
             raise ValueError("broken")

@@ -1,4 +1,4 @@
-"""The names of the package, whatever was imported before them."""
+"""The public names, which other imports must not replace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_public_names_are_sorted() -> None:
 
 
 @pytest.mark.parametrize("name", greffe.__all__)
-def test_a_public_name_is_what_it_says(name):
+def test_public_names_are_classes_and_functions(name):
     importlib.import_module("greffe.report")
     importlib.import_module("greffe.doctor")
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Folders that one process alone may write, atomic files, the manifest and the metrics."""
+"""Output folders, the manifest, shipped bases and the metrics of a run."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def run(tmp_path: Path) -> RunDirectory:
 # --- output folders -----------------------------------------------------------------------------
 
 
-def test_a_new_folder_is_made_with_its_parents_and_the_lock_goes(tmp_path: Path) -> None:
+def test_a_new_folder_is_created_with_its_parents(tmp_path: Path) -> None:
     with OutputFolder(tmp_path / "a" / "b") as folder:
         assert not folder.resuming
         assert (folder.path / LOCK_FILE).exists()
@@ -81,7 +81,7 @@ def test_an_empty_folder_may_be_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [{}, {"overwrite": True}, {"resume": True}])
-def test_a_foreign_folder_is_never_touched(tmp_path: Path, flags: dict[str, Any]) -> None:
+def test_a_folder_with_other_files_is_never_changed(tmp_path: Path, flags: dict[str, Any]) -> None:
     (tmp_path / "thesis.docx").write_text("years of work")
     with (
         pytest.raises(RunExistsError, match="did not write") as caught,
@@ -137,18 +137,18 @@ def test_resume_keeps_everything(run: RunDirectory) -> None:
     assert sorted(item.name for item in run.path.iterdir()) == before
 
 
-def test_resume_of_nothing_begins_anew(tmp_path: Path) -> None:
+def test_resume_without_a_run_starts_one(tmp_path: Path) -> None:
     with OutputFolder(tmp_path / "new", resume=True) as folder:
         assert not folder.resuming
 
 
-def test_any_marker_makes_the_folder_ours(tmp_path: Path) -> None:
+def test_any_marker_identifies_a_folder_of_greffe(tmp_path: Path) -> None:
     (tmp_path / RECIPE_FILE).write_text("")
     with OutputFolder(tmp_path, markers=(RUN_FILE, RECIPE_FILE), resume=True) as folder:
         assert folder.resuming
 
 
-def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
+def test_a_file_instead_of_a_folder_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_text("text")
     with pytest.raises(RunExistsError, match="is a file"), OutputFolder(path, overwrite=True):
@@ -156,7 +156,7 @@ def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
     assert path.read_text() == "text"
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(RunError, match="cannot be created"),
@@ -165,7 +165,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         pass
 
 
-def test_a_folder_that_cannot_be_locked(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_locked_is_an_error(tmp_path: Path) -> None:
     (tmp_path / LOCK_FILE).mkdir()
     with pytest.raises(RunError, match="cannot be written"), OutputFolder(tmp_path):
         pass
@@ -214,7 +214,7 @@ def test_a_killed_process_does_not_block_the_folder(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_the_lock_is_released_after_an_error_and_nothing_stays(tmp_path: Path) -> None:
+def test_the_lock_is_released_after_an_error_and_nothing_is_left(tmp_path: Path) -> None:
     path = tmp_path / "out"
     for _ in range(2):
         with pytest.raises(ZeroDivisionError), OutputFolder(path):
@@ -230,7 +230,7 @@ def test_other_ranks_write_nothing(tmp_path: Path) -> None:
 # --- the manifest -------------------------------------------------------------------------------
 
 
-def test_manifest_and_recipe_survive(run: RunDirectory) -> None:
+def test_manifest_and_recipe_are_read_as_written(run: RunDirectory) -> None:
     again = RunDirectory.open(run.path)
     assert again.manifest() == run.manifest()
     assert again.manifest().heads == {"next_token": NextTokenHead()}
@@ -257,7 +257,7 @@ def test_a_damaged_manifest_is_an_error_that_names_it(run: RunDirectory, damage:
     assert str(path) in str(caught.value)
 
 
-def test_opening_what_is_no_run_says_what_is_there(tmp_path: Path) -> None:
+def test_opening_something_else_says_what_was_found(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no run at"):
         RunDirectory.open(tmp_path / "nothing")
     with pytest.raises(RunError, match="is not a run"):
@@ -274,7 +274,7 @@ def test_a_run_without_its_recipe(run: RunDirectory) -> None:
         run.recipe()
 
 
-# --- bases that ship ----------------------------------------------------------------------------
+# --- shipped bases -----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -290,8 +290,7 @@ def shipped(run: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return RunDirectory(bases / "greffe-xx")
 
 
-def test_what_ships_are_runs() -> None:
-    """Whatever the package holds can be opened by its name."""
+def test_shipped_bases_are_finished_runs() -> None:
     assert shipped_bases() == sorted(path.name for path in bases_folder().glob("*"))
     for name in shipped_bases():
         assert RunDirectory.open(name).manifest().status == "finished"
@@ -319,7 +318,7 @@ def test_a_shipped_base_is_opened_by_its_name(
     assert open_base("greffe-xx").name == "greffe-xx"
 
 
-def test_its_path_gives_it_the_same_name(
+def test_a_shipped_base_has_the_same_name_by_path(
     shipped: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(shipped.path.parent)
@@ -327,7 +326,7 @@ def test_its_path_gives_it_the_same_name(
     assert RunDirectory.open(shipped.path).is_shipped
 
 
-def test_what_is_in_the_working_directory_wins(shipped: RunDirectory) -> None:
+def test_a_folder_in_the_working_directory_comes_first(shipped: RunDirectory) -> None:
     shutil.copytree(shipped.path, "greffe-xx")
     found = RunDirectory.open("greffe-xx")
     assert found.path == Path("greffe-xx") and not found.is_shipped
@@ -338,11 +337,11 @@ def test_what_is_in_the_working_directory_wins(shipped: RunDirectory) -> None:
 
 
 @pytest.mark.parametrize("path", ["runs/greffe-xx", "./runs/../greffe-xx", "notes", "", "."])
-def test_only_a_bare_name_is_one(shipped: RunDirectory, path: str) -> None:
+def test_only_a_name_without_a_folder_is_a_shipped_base(shipped: RunDirectory, path: str) -> None:
     assert run_path(path) == Path(path)
 
 
-def test_an_unknown_name_is_told_which_there_are(shipped: RunDirectory) -> None:
+def test_the_error_for_an_unknown_name_lists_the_shipped_bases(shipped: RunDirectory) -> None:
     with pytest.raises(RunError, match="no run at gref-xx") as caught:
         RunDirectory.open("gref-xx")
     assert "greffe-xx, part of the package" in str(caught.value)
@@ -352,14 +351,14 @@ def test_an_unknown_name_is_told_which_there_are(shipped: RunDirectory) -> None:
     assert caught.value.hint == "check the spelling of the path"
 
 
-def test_an_ordinary_run_is_called_by_its_path(run: RunDirectory) -> None:
+def test_the_name_of_another_run_is_its_path(run: RunDirectory) -> None:
     assert not run.is_shipped and run.name == str(run.path)
 
 
 # --- metrics ------------------------------------------------------------------------------------
 
 
-def test_metrics_come_back_in_order(run: RunDirectory) -> None:
+def test_metrics_are_read_as_written(run: RunDirectory) -> None:
     assert list(run.metrics()) == []
     run.log(step=1, kind="train", loss=2.5)
     run.log(step=2, kind="valid", note="é")
@@ -369,7 +368,7 @@ def test_metrics_come_back_in_order(run: RunDirectory) -> None:
     ]
 
 
-def test_a_loss_that_is_not_finite_is_still_json(run: RunDirectory) -> None:
+def test_a_loss_that_is_not_finite_is_null(run: RunDirectory) -> None:
     run.log(step=1, loss=float("nan"), norm=float("inf"))
 
     def refuse(word: str) -> None:
@@ -380,7 +379,7 @@ def test_a_loss_that_is_not_finite_is_still_json(run: RunDirectory) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3, 12])
-def test_a_half_line_is_left_out_and_rewinding_removes_it(run: RunDirectory, cut: int) -> None:
+def test_an_incomplete_line_is_left_out_and_removed(run: RunDirectory, cut: int) -> None:
     run.log(step=1)
     run.log(step=2, kind="é")
     path = run.path / METRICS_FILE
@@ -391,7 +390,7 @@ def test_a_half_line_is_left_out_and_rewinding_removes_it(run: RunDirectory, cut
     assert [line["step"] for line in run.metrics()] == [1, 3]
 
 
-def test_rewinding_forgets_what_comes_after_the_step(run: RunDirectory) -> None:
+def test_rewinding_removes_the_lines_after_the_step(run: RunDirectory) -> None:
     for step in (10, 20, 20, 30):
         run.log(step=step, kind="train")
     run.rewind_metrics(20)

@@ -41,15 +41,15 @@ def test_every_part_of_the_scope_counts() -> None:
     assert len(numbers) == 3 * len(scopes)
 
 
-def test_numbers_fit_what_torch_and_numpy_take() -> None:
+def test_derived_seeds_fit_torch_and_numpy() -> None:
     numbers = [derive(seed, "x") for seed in range(2000)]
     assert all(0 <= number < 2**63 for number in numbers)
     # Every one of the 63 bits is used.
     assert np.bitwise_or.reduce(np.array(numbers, np.uint64)) == 2**63 - 1
 
 
-def test_another_process_derives_the_same() -> None:
-    """Hashes of Python's own would differ from process to process."""
+def test_another_process_has_the_same_streams() -> None:
+    """Python's hash() would differ from process to process."""
     code = "from greffe.seeding import derive, rng; print(derive(5, 'x', 2), rng(5, 'x').random())"
     found = subprocess.run(
         [sys.executable, "-c", code],

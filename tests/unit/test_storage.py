@@ -12,7 +12,7 @@ from greffe.errors import CorruptError, RunError
 from greffe.storage import disk_error, file_hash, read_json, read_model, write_atomic, write_json
 
 
-def test_write_atomic_replaces_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+def test_write_atomic_replaces_and_leaves_no_other_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_atomic(path, b"old")
     write_atomic(path, b"new")
@@ -38,14 +38,14 @@ def test_a_failed_write_keeps_the_old_content(
     assert [item.name for item in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_write_that_fails_for_another_reason_does_not_blame_the_disk(tmp_path: Path) -> None:
+def test_a_failed_write_reports_its_cause(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="Writing failed") as caught:
         write_atomic(tmp_path / "missing" / "file", b"x")
     assert "No such file" in str(caught.value)
     assert "disk is full" in str(disk_error(OSError(errno.EDQUOT, "quota"), tmp_path))
 
 
-def test_json_survives_and_damage_is_named(tmp_path: Path) -> None:
+def test_json_is_read_as_written_and_damage_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "value.json"
     write_json(path, {"é": [1, 2.5, None]})
     assert read_json(path, "a value") == {"é": [1, 2.5, None]}

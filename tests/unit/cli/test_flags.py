@@ -39,11 +39,16 @@ def command(seen: dict[str, Any]) -> Callable[..., None]:
         tables: Tables,
         reading: Reading,
         comparison: Comparison,
-        share: float = 0.1,
+        fraction: float = 0.1,
     ) -> None:
         """Train something."""
         seen.update(
-            output=output, training=training, tables=tables, reading=reading, text=text, share=share
+            output=output,
+            training=training,
+            tables=tables,
+            reading=reading,
+            text=text,
+            fraction=fraction,
         )
         seen["comparison"] = comparison
 
@@ -59,7 +64,7 @@ def test_flags_fill_the_groups(command: Callable[..., None], seen: dict[str, Any
         *("--arm", "one=runs/c", "--arm", "two=runs/d", "--labels", "50,100,all"),
     )
     assert done.exit_code == 0, done.output
-    assert seen["text"] == "a text" and seen["share"] == 0.1
+    assert seen["text"] == "a text" and seen["fraction"] == 0.1
     assert seen["output"] == Output(out=Path("runs/a"), resume=True)
     assert seen["tables"] == Tables(data=Path("t.tsv"), aux_data=[Path("u.tsv"), Path("v.tsv")])
     assert seen["training"] == Training(
@@ -74,9 +79,7 @@ def test_flags_fill_the_groups(command: Callable[..., None], seen: dict[str, Any
     )
 
 
-def test_what_is_left_out_has_the_groups_defaults(
-    command: Callable[..., None], seen: dict[str, Any]
-) -> None:
+def test_defaults_come_from_the_groups(command: Callable[..., None], seen: dict[str, Any]) -> None:
     assert invoke(command, "x", "--out", "o", "--data", "d").exit_code == 0
     assert seen["training"] == Training() and seen["comparison"] == Comparison()
     assert seen["tables"] == Tables(data=Path("d"))

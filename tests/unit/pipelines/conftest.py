@@ -1,4 +1,4 @@
-"""What tests of stages share: a training that is stopped on its way."""
+"""Shared by the tests of pipelines: a training that is interrupted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from greffe.training.interruption import Interruption
 
 
 class StopsAtOnce(Interruption):
-    """Asks to stop before the second step."""
+    """Requests to stop before the second step."""
 
     @property
     def requested(self) -> bool:
@@ -26,12 +26,12 @@ class StopsAtOnce(Interruption):
 
 @pytest.fixture
 def interrupted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextManager[None]]:
-    """`with interrupted():` stops what trains inside before its second step, and sees it say so."""
+    """`with interrupted():` stops a training inside before its second step."""
 
     @contextmanager
-    def stopping() -> Iterator[None]:
+    def stop() -> Iterator[None]:
         with monkeypatch.context() as patch, pytest.raises(InterruptedRunError):
             patch.setattr(fit, "Interruption", StopsAtOnce)
             yield
 
-    return stopping
+    return stop

@@ -1,4 +1,4 @@
-"""A budget in time becomes a recipe: what is chosen, what never is, and the reasons."""
+"""Autosize: the recipe for a budget in time, its limits, and the reasons it prints."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def weights(recipe: Recipe) -> int:
     return 12 * recipe.model.width**2 * recipe.model.layers
 
 
-def place(recipe: Recipe) -> int:
+def shape_index(recipe: Recipe) -> int:
     return SHAPES.index((recipe.model.width, recipe.model.layers))
 
 
@@ -42,16 +42,16 @@ def place(recipe: Recipe) -> int:
 def test_every_choice_is_a_valid_recipe_with_three_reasons(
     seconds: float, size: int | None
 ) -> None:
-    fitted = autosize(seconds, size, SPEED)
-    recipe = fitted.recipe
+    autosized = autosize(seconds, size, SPEED)
+    recipe = autosized.recipe
     assert recipe == Recipe.model_validate(recipe.model_dump())
     assert (recipe.model.width, recipe.model.layers) in SHAPES
     assert recipe.model.width // recipe.model.heads == 64
     assert recipe.train.batch in BATCHES
     assert recipe.tokenizer.vocab in {pieces for _, pieces in VOCABS}
-    assert len(fitted.reasons) == 3
-    assert [reason.split(":")[0] for reason in fitted.reasons] == ["machine", "text", "time"]
-    shown = " ".join(fitted.reasons)
+    assert len(autosized.reasons) == 3
+    assert [reason.split(":")[0] for reason in autosized.reasons] == ["machine", "text", "time"]
+    shown = " ".join(autosized.reasons)
     assert f"width {recipe.model.width}, {recipe.model.layers} layers" in shown
     assert f"batch {recipe.train.batch}" in shown and f"{recipe.tokenizer.vocab:,} pieces" in shown
 
@@ -60,26 +60,26 @@ def test_more_time_or_a_faster_machine_never_means_a_smaller_base() -> None:
     by_time = [autosize(minutes * MINUTE, 10**9, SPEED).recipe for minutes in range(1, 200)]
     by_speed = [autosize(20 * MINUTE, 10**9, speed * 1e9).recipe for speed in range(5, 800, 5)]
     for recipes in (by_time, by_speed):
-        assert all(place(a) <= place(b) for a, b in itertools.pairwise(recipes))
-        assert place(recipes[0]) < place(recipes[-1])
+        assert all(shape_index(a) <= shape_index(b) for a, b in itertools.pairwise(recipes))
+        assert shape_index(recipes[0]) < shape_index(recipes[-1])
 
 
 def test_a_small_text_gets_a_small_base_and_few_pieces() -> None:
     small, large = (autosize(60 * MINUTE, size, SPEED).recipe for size in (400_000, 500_000_000))
-    assert place(small) < place(large)
+    assert shape_index(small) < shape_index(large)
     assert small.tokenizer.vocab < large.tokenizer.vocab
 
 
 def test_the_base_is_the_largest_that_time_and_text_allow() -> None:
     for minutes, size in itertools.product((5, 20, 60, 240), (2_000_000, 50_000_000, 10**9)):
-        fitted = autosize(minutes * MINUTE, size, SPEED)
-        recipe = fitted.recipe
-        if place(recipe) == 0:
+        autosized = autosize(minutes * MINUTE, size, SPEED)
+        recipe = autosized.recipe
+        if shape_index(recipe) == 0:
             continue
         model = recipe.model
-        places = round(model.context * 0.15)
+        predicted = round(model.context * 0.15)
         row = base_operations(model, [model.context], causal=False)
-        row += vocabulary_operations(model.width, recipe.tokenizer.vocab, places, transform=True)
+        row += vocabulary_operations(model.width, recipe.tokenizer.vocab, predicted, transform=True)
         # The speed at this width is not far from the one that was measured.
         tokens = minutes * MINUTE * SPEED * model.context / (TRAINING * row)
         assert 1.3 * tokens > TOKENS_PER_WEIGHT * weights(recipe)
@@ -91,17 +91,17 @@ def test_a_shorter_time_has_smaller_batches() -> None:
     assert batches[0] == BATCHES[0] < batches[1]
 
 
-def test_given_pieces_and_objective_are_kept() -> None:
-    fitted = autosize(1200, None, SPEED, vocab=50_001, objective=Causal())
-    assert fitted.recipe.tokenizer.vocab == 50_001
-    assert fitted.recipe.objective == Causal()
-    assert "50,001 pieces as given" in fitted.reasons[1]
+def test_a_given_vocabulary_and_objective_are_kept() -> None:
+    autosized = autosize(1200, None, SPEED, vocab=50_001, objective=Causal())
+    assert autosized.recipe.tokenizer.vocab == 50_001
+    assert autosized.recipe.objective == Causal()
+    assert "50,001 pieces as given" in autosized.reasons[1]
     masked = autosize(1200, None, SPEED, vocab=50_001, objective=Masked())
-    # All tokens through so large a vocabulary leave less time for the base.
-    assert place(fitted.recipe) < place(masked.recipe)
+    # Predicting all tokens of a large vocabulary leaves less time for the base.
+    assert shape_index(autosized.recipe) < shape_index(masked.recipe)
 
 
-def test_how_much_text_there_is_without_reading_it(tmp_path: Path) -> None:
+def test_the_size_of_text_is_estimated_without_reading_it(tmp_path: Path) -> None:
     plain, packed = tmp_path / "a.txt", tmp_path / "b.txt.gz"
     plain.write_bytes(b"x" * 1000)
     packed.write_bytes(b"x" * 100)
@@ -109,7 +109,7 @@ def test_how_much_text_there_is_without_reading_it(tmp_path: Path) -> None:
     assert estimated_bytes([str(plain), "hf:someone/something"]) is None
 
 
-def test_the_reasons_are_told(
+def test_the_reasons_are_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(choosing, "training_speed", lambda: SPEED)

@@ -25,17 +25,17 @@ def text(tmp_path: Path) -> Path:
 @pytest.fixture
 def speeds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The speeds that the machine reports, one per measurement."""
-    asked: list[float] = []
+    measured: list[float] = []
 
     def measure() -> float:
-        asked.append(1e9)
-        return asked[-1]
+        measured.append(1e9)
+        return measured[-1]
 
     monkeypatch.setattr(choosing, "training_speed", measure)
-    return asked
+    return measured
 
 
-def test_a_budget_in_time_is_fitted_and_resumed_without_measuring_again(
+def test_a_budget_in_time_is_autosized_once(
     tmp_path: Path, text: Path, speeds: list[float]
 ) -> None:
     run = pretrain(text, tmp_path / "run", budget="1s", vocab=400)
@@ -49,7 +49,9 @@ def test_a_budget_in_time_is_fitted_and_resumed_without_measuring_again(
         pretrain(text, tmp_path / "run", budget="2s", vocab=400, resume=True)
 
 
-def test_set_has_the_last_word(tmp_path: Path, text: Path, speeds: list[float]) -> None:
+def test_set_overrides_the_autosized_recipe(
+    tmp_path: Path, text: Path, speeds: list[float]
+) -> None:
     changes = ["model.width=64", "model.heads=2", "model.feed_forward=64", "model.layers=1"]
     run = pretrain(
         text, tmp_path / "run", budget="1s", vocab=400, changes=changes, objective="causal"
@@ -59,14 +61,14 @@ def test_set_has_the_last_word(tmp_path: Path, text: Path, speeds: list[float]) 
 
 
 @pytest.mark.parametrize("choice", [{"recipe": "tiny", "budget": "1s"}, {"recipe": "tiny"}])
-def test_a_named_recipe_is_taken_as_it_is(
+def test_a_named_recipe_is_not_autosized(
     tmp_path: Path, text: Path, speeds: list[float], choice: dict[str, str]
 ) -> None:
     run = pretrain(text, tmp_path / "run", changes=["train.budget='3steps'"], **choice)
     assert run.recipe().model.width == 48 and not speeds
 
 
-def test_other_budgets_have_the_usual_recipe(
+def test_a_budget_in_steps_uses_the_recipe_small(
     tmp_path: Path, text: Path, speeds: list[float]
 ) -> None:
     changes = ["model.width=64", "model.heads=2", "model.feed_forward=64", "model.layers=1"]

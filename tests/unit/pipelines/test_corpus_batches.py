@@ -1,4 +1,4 @@
-"""How many validation rows a training looks at: a small share of its time, the same ones always."""
+"""Number of validation rows: a small fraction of the time, and always the same rows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from greffe.training.checkpoint import TrainingState
 
 
 def cost(spec: TrainSpec, state: TrainingState, steps: int, evaluations: int) -> float:
-    """Share of the time that looks take, a look at a row costing a third of a step on it."""
+    """Return the fraction of the time for evaluations; a row costs a third of a training row."""
     return evaluations * rows_per_evaluation(spec, 1000.0, state) / 3 / (steps * spec.batch)
 
 
 @pytest.mark.parametrize("steps", [1000, 4000, 100_000])
 @pytest.mark.parametrize("every", [2, 5, 20])
-def test_looking_takes_less_than_three_percent_of_the_steps(steps: int, every: int) -> None:
+def test_evaluations_take_less_than_three_percent_of_the_time(steps: int, every: int) -> None:
     spec = TrainSpec(
         budget=f"{steps}steps", batch=16, evaluate_every=f"{every}%", evaluate_rows=5000
     )
@@ -25,20 +25,20 @@ def test_looking_takes_less_than_three_percent_of_the_steps(steps: int, every: i
 
 
 @pytest.mark.parametrize("seconds", [120, 1200])
-def test_a_budget_in_time_is_measured_by_the_pace_so_far(seconds: int) -> None:
+def test_steps_of_a_budget_in_time_are_estimated_from_the_speed_so_far(seconds: int) -> None:
     spec = TrainSpec(budget=f"{seconds}s", batch=16, evaluate_rows=5000)
-    # A twentieth of the time went into 20 steps: 400 there will be.
+    # 20 steps took a twentieth of the time, so there will be 400.
     state = TrainingState(step=20, tokens=20 * 4096, seconds=seconds / 20)
     assert 0.01 < cost(spec, state, 400, 20) < 0.03
 
 
-def test_a_budget_in_tokens_too() -> None:
+def test_a_budget_in_tokens() -> None:
     spec = TrainSpec(budget="1Mtokens", batch=16, evaluate_rows=5000)
     state = TrainingState(step=50, tokens=50_000, seconds=3.0)
     assert 0.01 < cost(spec, state, 1000, 20) < 0.03
 
 
-def test_never_more_than_asked_for_nor_so_few_that_they_say_nothing() -> None:
+def test_the_number_of_rows_has_limits() -> None:
     long = TrainSpec(budget="100000steps", evaluate_rows=128)
     assert rows_per_evaluation(long, 10.0, TrainingState(step=5000, seconds=1.0)) == 128
     short = TrainSpec(budget="20steps", batch=1)
@@ -47,7 +47,7 @@ def test_never_more_than_asked_for_nor_so_few_that_they_say_nothing() -> None:
     assert rows_per_evaluation(fewer, 10.0, TrainingState(step=1, seconds=1.0)) == 4
 
 
-def test_later_looks_and_resumed_ones_see_the_same_rows() -> None:
+def test_later_evaluations_use_the_same_number_of_rows() -> None:
     spec = TrainSpec(budget="10m", evaluate_rows=5000)
     first = TrainingState(step=10, seconds=30.0)
     rows = rows_per_evaluation(spec, 10.0, first)

@@ -1,4 +1,4 @@
-"""greffe ensemble: several runs as one that needs none of them."""
+"""greffe ensemble: what its runs contain and record, and what it refuses."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_lineage_names_training_texts_that_all_runs_share(examples, tmp_path
     assert ensemble([first, other], tmp_path / "mixed").manifest().lineage.data == {}
 
 
-def test_what_cannot_be_combined(examples, fresh_run, tmp_path):
+def test_runs_that_cannot_be_combined(examples, fresh_run, tmp_path):
     tfidf = linear(examples, tmp_path / "linear")
     with pytest.raises(RecipeError, match="at least two runs"):
         ensemble([tfidf], tmp_path / "x")

@@ -36,20 +36,20 @@ VOCAB = 300
 
 def batches(step: int) -> Sequence[Batch]:
     ids = torch.from_numpy(rng(0, "toy", step).integers(5, 40, size=(4, 12)))
-    places = torch.arange(4)[:, None] * 12 + torch.arange(11)
+    indices = torch.arange(4)[:, None] * 12 + torch.arange(11)
     return [
         Batch(
             ids=ids,
             counts={"next_token": 44},
             targets=ids[:, 1:].reshape(-1),
-            indices=places.reshape(-1),
+            indices=indices.reshape(-1),
             tokens=48,
         )
     ]
 
 
 class Toy(CausalObjective):
-    """The causal loss, without a tokenizer; `breaking` steps give no number."""
+    """The causal loss, without a tokenizer; in the first `breaking` steps it is not finite."""
 
     def __init__(self, breaking: int = 0) -> None:
         self.breaking = breaking
@@ -63,7 +63,7 @@ class Toy(CausalObjective):
 
 
 class Fitter:
-    """One folder and the choices of a run; `fit()` may be called again to resume."""
+    """A run and its settings; `fit()` may be called again to resume."""
 
     def __init__(self, path: Path, **choices: Any) -> None:
         plain = {"budget": "12steps", "batch": 4, "evaluate_every": "3steps", "lr": 0.01}
@@ -125,7 +125,7 @@ def equal(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bo
     return all(torch.equal(value, second[name]) for name, value in first.items())
 
 
-def test_looks_logs_and_the_final_state(tmp_path: Path) -> None:
+def test_what_is_evaluated_and_logged(tmp_path: Path) -> None:
     fitter = Fitter(tmp_path / "run")
     state = fitter.fit()
     assert (state.step, state.tokens, state.best_step) == (12, 12 * 48, 12)
@@ -136,13 +136,13 @@ def test_looks_logs_and_the_final_state(tmp_path: Path) -> None:
     assert epochs == [0.5, 1.0, 1.5, 2.0]
 
 
-def test_the_last_step_is_always_looked_at_once(tmp_path: Path) -> None:
+def test_the_last_step_is_evaluated_once(tmp_path: Path) -> None:
     fitter = Fitter(tmp_path / "run", evaluate_every="5steps")
     fitter.fit()
     assert fitter.lines("valid") == [5, 10, 12]
 
 
-def test_finishing_writes_weights_and_drops_the_checkpoints(tmp_path: Path) -> None:
+def test_finish_writes_the_weights_and_removes_the_checkpoints(tmp_path: Path) -> None:
     fitter = Fitter(tmp_path / "run")
     state = fitter.fit()
     finish(fitter.run, fitter.model, state, fitter.spec)
@@ -154,7 +154,7 @@ def test_finishing_writes_weights_and_drops_the_checkpoints(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("keep", ["best", "last"])
-def test_which_weights_the_run_ends_with(tmp_path: Path, keep: str) -> None:
+def test_the_best_or_the_last_weights_are_kept(tmp_path: Path, keep: str) -> None:
     fitter = Fitter(tmp_path / "run", keep=keep)
     fitter.scores = iter([1.0, 5.0, 2.0, 3.0])
     seen: list[dict[str, torch.Tensor]] = []
@@ -171,7 +171,7 @@ def test_which_weights_the_run_ends_with(tmp_path: Path, keep: str) -> None:
     assert fitter.run.manifest().result["loss"] == (-5.0 if keep == "best" else -3.0)
 
 
-def test_patience_ends_a_run_early(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_patience_stops_a_run_early(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fitter = Fitter(tmp_path / "run", patience=2, evaluate_every="1steps")
     fitter.scores = iter([3.0, 1.0, 4.0, 4.0, float("nan"), 9.0])
     state = fitter.fit()
@@ -183,7 +183,7 @@ def test_patience_ends_a_run_early(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("crash_at", [4, 8, 12])
-def test_a_run_killed_and_resumed_is_the_run_itself(
+def test_a_killed_and_resumed_run_is_identical(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crash_at: int
 ) -> None:
     whole, broken = Fitter(tmp_path / "whole"), Fitter(tmp_path / "broken")
@@ -215,7 +215,7 @@ def test_a_run_killed_and_resumed_is_the_run_itself(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_saves_the_state_and_says_how_to_go_on(
+def test_a_signal_saves_the_state_and_the_message_names_resume(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     whole, stopped = Fitter(tmp_path / "whole"), Fitter(tmp_path / "stopped")
@@ -235,7 +235,7 @@ def test_a_signal_saves_the_state_and_says_how_to_go_on(
     assert equal(whole.weights(), stopped.weights())
 
 
-def test_broken_steps_are_told_counted_and_end_the_run(
+def test_steps_without_a_finite_loss_are_skipped_up_to_a_limit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fitter = Fitter(tmp_path / "few", nonfinite_limit=3)
@@ -249,13 +249,10 @@ def test_broken_steps_are_told_counted_and_end_the_run(
     ended = Fitter(tmp_path / "many", nonfinite_limit=3)
     with pytest.raises(TrainingError, match="3 steps in a row"):
         ended.fit(Toy(breaking=99))
-    # Nothing was learned that is worth keeping; a checkpoint from before would have stayed.
     assert checkpoint.last_checkpoint(ended.run.checkpoints_path) is None
 
 
-def test_a_full_disk_ends_the_run_and_it_can_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_resumes_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, full = Fitter(tmp_path / "whole"), Fitter(tmp_path / "full")
     whole.fit()
 
@@ -272,7 +269,7 @@ def test_a_full_disk_ends_the_run_and_it_can_go_on(
     assert equal(whole.weights(), full.weights())
 
 
-def test_a_run_without_validation_keeps_the_last(tmp_path: Path) -> None:
+def test_a_run_without_validation_keeps_the_last_weights(tmp_path: Path) -> None:
     fitter = Fitter(tmp_path / "run")
     model = build_model(SHAPE, VOCAB, HEADS, seed=0)
     state = fit(

@@ -1,4 +1,4 @@
-"""What training reads of labelled texts, the long ones too."""
+"""Labelled texts as rows: short ones, and long ones cut or in windows."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ def parts(examples: list[Example]) -> LabelledParts:
     return LabelledParts(examples, [], ["0", "1", "2"])
 
 
-def test_a_long_text_is_cut_and_told(examples, tiny_tokenizer: Tokenizer, capsys) -> None:
+def test_a_long_text_is_cut_with_a_notice(examples, tiny_tokenizer: Tokenizer, capsys) -> None:
     rows = encode_rows(parts(examples), tiny_tokenizer, CONTEXT, "cut")
-    whole = tiny_tokenizer.encode(examples[1].text)
+    tokens = tiny_tokenizer.encode(examples[1].text)
     assert rows.targets.tolist() == [0, 1, 2]
-    assert rows.ids[1].tolist() == tiny_tokenizer.wrap(whole[: CONTEXT - 2]).tolist()
+    assert rows.ids[1].tolist() == tiny_tokenizer.wrap(tokens[: CONTEXT - 2]).tolist()
     shown = capsys.readouterr().err
     assert "1 of 3 texts are longer than the context, 16 tokens" in shown
     assert "their beginning" in shown
 
 
-def test_windows_read_all_of_it_each_with_the_label(
+def test_windows_cover_a_long_text_and_have_its_label(
     examples, tiny_tokenizer: Tokenizer, capsys
 ) -> None:
     rows = encode_rows(parts(examples), tiny_tokenizer, CONTEXT, "windows")
-    whole = tiny_tokenizer.encode(examples[1].text)
+    tokens = tiny_tokenizer.encode(examples[1].text)
     of_long = [ids for ids, label in zip(rows.ids, rows.targets, strict=True) if label == 1]
-    assert len(of_long) == -(-len(whole) // (CONTEXT - 2))
-    assert np.concatenate([ids[1:-1] for ids in of_long]).tolist() == list(whole)
+    assert len(of_long) == -(-len(tokens) // (CONTEXT - 2))
+    assert np.concatenate([ids[1:-1] for ids in of_long]).tolist() == list(tokens)
     assert all(len(ids) <= CONTEXT for ids in rows.ids)
     assert rows.targets.tolist() == [0, *[1] * len(of_long), 2]
     assert f"in windows, {len(rows.ids)} rows in all" in capsys.readouterr().err
 
 
-def test_texts_that_fit_are_not_spoken_of(tiny_tokenizer: Tokenizer, capsys) -> None:
+def test_texts_that_fit_print_no_notice(tiny_tokenizer: Tokenizer, capsys) -> None:
     rows = encode_rows(parts([Example(SHORT, "0")]), tiny_tokenizer, CONTEXT, "windows")
     assert rows.ids[0].tolist() == tiny_tokenizer.wrap(tiny_tokenizer.encode(SHORT)).tolist()
     assert capsys.readouterr().err == ""

@@ -47,7 +47,7 @@ def test_tfidf_alone_has_no_base(examples: list[Example], tmp_path: Path) -> Non
         run.require_base()
 
 
-def test_a_stacked_run_is_self_contained(
+def test_a_run_with_a_base_is_self_contained(
     examples: list[Example], parent: RunDirectory, tmp_path: Path
 ) -> None:
     run = linear(examples, tmp_path / "out", parent=parent)
@@ -70,13 +70,13 @@ def test_the_base_alone(examples: list[Example], parent: RunDirectory, tmp_path:
     assert classifier.tfidf is None and len(classifier.weights) == 3 * 16
 
 
-def test_it_is_deterministic(examples: list[Example], tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_files(examples: list[Example], tmp_path: Path) -> None:
     first, second = (linear(examples, tmp_path / name, seed=3) for name in "ab")
     for name in ("linear.json", "linear.safetensors"):
         assert (first.path / name).read_bytes() == (second.path / name).read_bytes()
 
 
-def test_damage_to_the_base_is_noticed(
+def test_a_damaged_base_is_an_error(
     examples: list[Example], parent: RunDirectory, tmp_path: Path
 ) -> None:
     run = linear(examples, tmp_path / "out", parent=parent)
@@ -87,7 +87,7 @@ def test_damage_to_the_base_is_noticed(
         load_linear(run)
 
 
-def test_nothing_to_learn_from_is_refused(examples: list[Example], tmp_path: Path) -> None:
+def test_no_features_or_one_class_is_an_error(examples: list[Example], tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="no features"):
         linear(examples, tmp_path / "out", tfidf=False)
     with pytest.raises(DataError, match="two classes"):
@@ -95,7 +95,7 @@ def test_nothing_to_learn_from_is_refused(examples: list[Example], tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
-def test_a_run_is_replaced_only_if_asked(
+def test_a_run_is_replaced_with_overwrite_only(
     examples: list[Example], parent: RunDirectory, tmp_path: Path
 ) -> None:
     linear(examples, tmp_path / "out", parent=parent)
@@ -126,19 +126,19 @@ def test_a_feature_run_helps_where_labels_are_few(
     texts = [text for _, text in tests]
 
     def accuracy(run: RunDirectory) -> float:
-        guess = load_linear(run).probabilities(texts).argmax(axis=1)
-        right = [
+        predicted = load_linear(run).probabilities(texts).argmax(axis=1)
+        is_correct = [
             run.manifest().labels[best] == label
-            for best, (label, _) in zip(guess, tests, strict=True)
+            for best, (label, _) in zip(predicted, tests, strict=True)
         ]
-        return float(np.mean(right))
+        return float(np.mean(is_correct))
 
     without = accuracy(linear(few, tmp_path / "without"))
     both = accuracy(linear(few, tmp_path / "both", feature_runs=[feature_run]))
     assert both > without + 0.1 and both > 0.85
 
 
-def test_it_names_its_feature_runs_and_contains_them(
+def test_a_run_contains_its_feature_runs(
     examples: list[Example], parent: RunDirectory, feature_run: RunDirectory, tmp_path: Path
 ) -> None:
     gone = RunDirectory(shutil.copytree(feature_run.path, tmp_path / "gone"))
@@ -170,7 +170,7 @@ def test_a_feature_run_alone(
         run.require_base()
 
 
-def test_a_language_model_is_no_feature_run(
+def test_a_language_model_cannot_be_a_feature_run(
     examples: list[Example], parent: RunDirectory, tmp_path: Path
 ) -> None:
     with pytest.raises(RunError, match="predicts no labels"):
@@ -193,7 +193,7 @@ def test_a_feature_run_is_not_overwritten(
     assert names(run) == {"README.md", "run.json", "linear.json", "linear.safetensors"}
 
 
-def test_a_damaged_feature_run_costs_no_earlier_run(
+def test_a_damaged_feature_run_removes_no_earlier_run(
     examples: list[Example], feature_run: RunDirectory, tmp_path: Path
 ) -> None:
     run = linear(examples, tmp_path / "out")
@@ -204,7 +204,7 @@ def test_a_damaged_feature_run_costs_no_earlier_run(
     load_linear(run)
 
 
-def test_a_feature_run_trained_on_these_texts_is_announced(
+def test_a_feature_run_trained_on_these_texts_prints_a_notice(
     examples: list[Example],
     feature_run: RunDirectory,
     tmp_path: Path,
@@ -233,7 +233,7 @@ def test_auxiliary_data_is_used_and_recorded(examples: list[Example], tmp_path: 
     assert not np.allclose(*both)
 
 
-def test_a_feature_run_with_these_texts_as_auxiliary_data_is_announced(
+def test_a_feature_run_with_these_texts_as_auxiliary_data_prints_a_notice(
     examples: list[Example], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     others = [Example(text, label) for label, text in toy_reviews(30, seed=5)]

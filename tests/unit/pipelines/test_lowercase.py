@@ -1,4 +1,4 @@
-"""Texts read in lowercase: what a classifier sees, keeps and hands on."""
+"""Lowercased texts: the tokenizer of a classifier, of its base and of runs based on it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def small(*changes: str) -> Recipe:
     return load_recipe("tiny").with_changes(["tokenizer.vocab=400", *shape, *changes])
 
 
-def intermediate(out: Path, *changes: str, parent: RunDirectory | None = None) -> RunDirectory:
+def classifier_of(out: Path, *changes: str, parent: RunDirectory | None = None) -> RunDirectory:
     recipe = None if parent is not None else small()
     return finetune(
         TEXTS,
@@ -56,32 +56,32 @@ def scores(run: RunDirectory, *texts: str) -> list[dict[str, float]]:
 
 
 def test_capitals_change_nothing_for_a_lowercased_classifier(tmp_path: Path) -> None:
-    run = intermediate(tmp_path / "small", "lowercase=true")
+    run = classifier_of(tmp_path / "small", "lowercase=true")
     first, second = scores(run, "Un ROMAN Superbe", "un roman superbe")
     assert first == second
-    plain = intermediate(tmp_path / "plain")
+    plain = classifier_of(tmp_path / "plain")
     first, second = scores(plain, "Un ROMAN Superbe", "un roman superbe")
     assert first != second
 
 
-def test_a_new_vocabulary_is_learned_from_lowercase_text(tmp_path: Path) -> None:
-    tokenizer = load_tokenizer(intermediate(tmp_path / "small", "lowercase=true"))
+def test_a_new_vocabulary_is_trained_on_lowercase_text(tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(classifier_of(tmp_path / "small", "lowercase=true"))
     assert tokenizer.id_of("▁superbe") is not None
     assert tokenizer.id_of("▁SUPERBE") is None
 
 
-def test_a_base_keeps_its_pieces_and_the_next_run_reads_the_same_way(tmp_path: Path) -> None:
-    base = intermediate(tmp_path / "base")
+def test_the_vocabulary_of_a_base_is_kept_and_later_runs_lowercase_too(tmp_path: Path) -> None:
+    base = classifier_of(tmp_path / "base")
     before = load_tokenizer(base)
-    run = intermediate(tmp_path / "small", "lowercase=true", parent=base)
+    run = classifier_of(tmp_path / "small", "lowercase=true", parent=base)
     tokenizer = load_tokenizer(run)
     assert tokenizer.encode("SUPERBE") == before.encode("superbe") != before.encode("SUPERBE")
-    again = intermediate(tmp_path / "again", "lowercase=true", parent=run)
+    again = classifier_of(tmp_path / "again", "lowercase=true", parent=run)
     assert load_tokenizer(again).fingerprint == tokenizer.fingerprint
     assert load_tokenizer(base).fingerprint == before.fingerprint
 
 
-def test_features_of_a_base_are_read_as_its_classifiers_read(tmp_path: Path) -> None:
+def test_features_of_a_base_use_the_tokenizer_of_its_classifiers(tmp_path: Path) -> None:
     run = lowercase_base(tmp_path)
     assert load_tokenizer(run).encode("SUPERBE") != load_tokenizer(run).encode("superbe")
     assert load_classification_tokenizer(run).encode("SUPERBE") == load_tokenizer(run).encode(
@@ -101,18 +101,18 @@ def test_a_classifier_keeps_its_tokenizer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = lowercase_base(tmp_path)
-    as_written = intermediate(tmp_path / "as written", "lowercase=false", parent=base)
+    as_written = classifier_of(tmp_path / "as written", "lowercase=false", parent=base)
     assert as_written.recipe().classification.lowercase
     assert not load_classification_tokenizer(as_written).lowercases
-    reads_small = intermediate(tmp_path / "small", parent=base)
+    reads_small = classifier_of(tmp_path / "small", parent=base)
     assert load_classification_tokenizer(reads_small).lowercases
     capsys.readouterr()
-    inherits = intermediate(tmp_path / "inherits", "lowercase=false", parent=reads_small)
+    inherits = classifier_of(tmp_path / "inherits", "lowercase=false", parent=reads_small)
     assert load_tokenizer(inherits).lowercases
     assert "lowercases its texts" in capsys.readouterr().err
 
 
-def test_a_stacked_run_carries_the_tokenizer_that_its_base_was_read_with(tmp_path: Path) -> None:
+def test_a_linear_run_contains_the_tokenizer_of_its_features(tmp_path: Path) -> None:
     base = lowercase_base(tmp_path)
     run = greffe.linear(TEXTS, tmp_path / "stacked", base=base, tfidf=False)
     assert load_tokenizer(run).lowercases
@@ -120,10 +120,10 @@ def test_a_stacked_run_carries_the_tokenizer_that_its_base_was_read_with(tmp_pat
     assert first == second
 
 
-def test_a_lowercasing_base_is_announced(
+def test_a_notice_says_that_a_base_lowercases(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    classifier = intermediate(tmp_path / "small", "lowercase=true")
+    classifier = classifier_of(tmp_path / "small", "lowercase=true")
     greffe.pretrain(
         _corpus(tmp_path),
         tmp_path / "more",

@@ -1,4 +1,4 @@
-"""Feature runs of a study: read each text once, and may not have seen the test texts."""
+"""Feature runs of a study: each reads a text once, and must not have seen the test texts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_run_trained_on_the_test_texts_is_refused(trained: Trained, tmp_path: 
         assert where in str(caught.value) and run.name in str(caught.value)
 
 
-def test_a_run_trained_on_the_training_texts_is_announced(
+def test_a_run_trained_on_the_training_texts_prints_a_notice(
     trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     inner, training = trained(11), {data_hash(reviews(30, 11))}
@@ -71,7 +71,7 @@ def test_a_run_trained_on_the_training_texts_is_announced(
     assert f"{inner.name} was trained on" in notices and f"{outer.name} was trained on" in notices
 
 
-def test_what_predicts_no_labels_cannot_be_opened(
+def test_language_models_and_damaged_runs_cannot_be_opened(
     trained: Trained, fresh_run: Callable[..., RunDirectory]
 ) -> None:
     with pytest.raises(RunError, match="predicts no labels"):

@@ -1,4 +1,4 @@
-"""What resuming a run asks: the same recipe, the same data, and a run that is not finished."""
+"""Checks before a run is resumed: the same recipe, the same data, and not yet finished."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def run(tmp_path: Path) -> RunDirectory:
     return made
 
 
-def test_the_same_recipe_under_another_name_is_the_same(run: RunDirectory) -> None:
+def test_the_name_of_a_recipe_does_not_matter(run: RunDirectory) -> None:
     check_same_recipe(run, Recipe(name="other"))
 
 
-def test_other_choices_are_named_with_both_values(run: RunDirectory) -> None:
+def test_changed_values_are_listed_with_both_values(run: RunDirectory) -> None:
     with pytest.raises(RecipeError, match="another recipe") as caught:
         check_same_recipe(run, Recipe().with_changes(["train.lr=0.5", "seed=3"]))
     assert caught.value.found == "seed was 0, now 3; train.lr was 0.001, now 0.5"
@@ -56,7 +56,7 @@ def test_other_choices_are_named_with_both_values(run: RunDirectory) -> None:
     assert "objective.ratio was 0.15, now None" in str(caught.value)
 
 
-def test_other_data_are_refused(run: RunDirectory) -> None:
+def test_other_data_is_an_error(run: RunDirectory) -> None:
     check_same_data(run, dict(reversed(DATA.items())))
     for data in ({**DATA, "valid": "c" * 64}, {"train": DATA["train"]}):
         with pytest.raises(MismatchError, match="other data") as caught:
@@ -64,8 +64,8 @@ def test_other_data_are_refused(run: RunDirectory) -> None:
         assert "valid bbbb" in str(caught.value) and "train" not in str(caught.value.found)
 
 
-def test_a_run_without_a_manifest_has_nothing_to_compare(tmp_path: Path) -> None:
-    """The process was killed while it prepared the text: all may still be chosen."""
+def test_a_run_without_a_manifest_may_change(tmp_path: Path) -> None:
+    """The process was killed while it prepared the text."""
     run = RunDirectory(tmp_path)
     run.write_recipe(Recipe())
     check_same_recipe(run, Recipe(seed=5))
@@ -73,7 +73,9 @@ def test_a_run_without_a_manifest_has_nothing_to_compare(tmp_path: Path) -> None
     assert not is_finished(run, Recipe())
 
 
-def test_a_finished_run_says_so(run: RunDirectory, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finished_run_prints_a_notice(
+    run: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert not is_finished(run, Recipe())
     assert capsys.readouterr().err == ""
     update = {"status": "finished", "weights": "0"}
@@ -91,7 +93,7 @@ def test_a_folder_left_before_its_manifest_can_be_resumed(tmp_path: Path) -> Non
         assert folder.resuming
 
 
-def test_flatten_names_every_choice() -> None:
+def test_flatten_has_no_nested_values() -> None:
     flat = flatten(Recipe())
     assert flat["model.position.base"] == 10_000.0
     assert flat["train.betas"] == [0.9, 0.98]

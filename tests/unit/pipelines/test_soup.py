@@ -1,4 +1,4 @@
-"""The average of several trainings: from one start, summed up, and told."""
+"""Model soup: the average of several trainings from the same weights."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SMALL = load_recipe("tiny").with_changes(
 
 
 class Trainer:
-    """Adds a known number to every weight; remembers where each member began and wrote."""
+    """Adds a known number to every weight; records the start and the folder of each training."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -53,7 +53,7 @@ def evaluate(state: TrainingState) -> Evaluated:
     return Evaluated(score=0.75, metrics={"accuracy": 0.75}, line=f"seen at {state.step}")
 
 
-def test_the_average_of_members_that_all_began_the_same(fresh_run, capsys):
+def test_the_average_of_trainings_from_the_same_weights(fresh_run, capsys):
     run = fresh_run("run", ["0", "1"])
     model = load_model(run)
     start = {name: tensor.clone() for name, tensor in model.state_dict().items()}
@@ -67,7 +67,7 @@ def test_the_average_of_members_that_all_began_the_same(fresh_run, capsys):
     assert train.folders == [run.path, run.path / "soup/1", run.path / "soup/2"]
     assert (state.step, state.tokens, state.seconds, state.skipped) == (30, 300, 6.0, 3)
     assert state.best_evaluation == state.last_evaluation == {"accuracy": 0.75}
-    # The curve is the first member's; what the average is worth stands after it.
+    # The lines are those of the first training, then the evaluation of the average.
     kinds = [(line["kind"], line["step"]) for line in run.metrics()]
     assert kinds == [("valid", 10), ("average", 30)]
     assert "average of 3 · seen at 30" in capsys.readouterr().err
@@ -75,7 +75,7 @@ def test_the_average_of_members_that_all_began_the_same(fresh_run, capsys):
     assert not (run.path / "soup").exists()
 
 
-def test_one_member_is_a_plain_training(fresh_run):
+def test_a_soup_of_one_is_a_plain_training(fresh_run):
     run = fresh_run("run", ["0", "1"])
     train = Trainer(load_model(run))
     state = fit_soup(run, train.model, train, evaluate, soup=1, world=World.join())
@@ -91,7 +91,7 @@ def test_names_and_seeds():
     assert len(set(seeds)) == len(seeds)
 
 
-def test_a_run_of_members_says_so_and_keeps_nothing_else(tmp_path):
+def test_a_soup_records_its_size_and_leaves_no_other_files(tmp_path):
     choices = {"recipe": SMALL, "valid": TEXTS[:4], "budget": "4steps"}
     one = finetune(TEXTS, tmp_path / "one", **choices)
     three = finetune(TEXTS, tmp_path / "three", soup=3, **choices)
@@ -104,7 +104,7 @@ def test_a_run_of_members_says_so_and_keeps_nothing_else(tmp_path):
     names = {path.name for path in three.path.iterdir()}
     assert names == {path.name for path in one.path.iterdir()}
     assert three.weights_path.read_bytes() != one.weights_path.read_bytes()
-    # The first member is the very training that a run without members is.
+    # The first training is the same as without a soup.
     timeless = {"seconds", "tokens_per_second"}
     first, alone = (
         [json.dumps({k: v for k, v in line.items() if k not in timeless}) for line in run.metrics()]
@@ -113,7 +113,7 @@ def test_a_run_of_members_says_so_and_keeps_nothing_else(tmp_path):
     assert first[:-1] == alone
 
 
-def test_only_fine_tunings_are_averaged():
+def test_only_fine_tuning_has_a_soup():
     with pytest.raises(RecipeError, match=r"train\.soup"):
         load_recipe("small").with_changes(["train.soup=2"])
     assert load_recipe("small").with_changes(["finetune.soup=2"]).finetune.soup == 2

@@ -6,5 +6,4 @@ from greffe.pipelines.speed_test import training_speed
 
 
 def test_the_speed_is_in_operations_per_second() -> None:
-    # Any machine that runs this does between a tenth of a billion and a hundred thousand billions.
     assert 1e8 < training_speed(seconds=0.01) < 1e14

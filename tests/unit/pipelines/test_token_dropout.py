@@ -1,4 +1,4 @@
-"""Tokens hidden while a classifier learns: which, how many, and that nothing else changes."""
+"""Token dropout: which tokens of training texts are hidden, and how many."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def hidden(batches: list[torch.Tensor], out: Path) -> list[int]:
     return [int((ids == mask).sum()) for ids in batches]
 
 
-def test_no_masker_where_nothing_is_to_be_hidden(tokenizer: Tokenizer) -> None:
+def test_without_token_dropout_there_is_no_masker(tokenizer: Tokenizer) -> None:
     assert build_masker(0.0, tokenizer) is None
 
 
@@ -84,7 +84,7 @@ def test_the_masker_only_masks(tokenizer: Tokenizer) -> None:
     assert shown[0] == row[0] and shown[-1] == row[-1]
 
 
-def test_training_texts_are_hidden_in_part_and_anew_each_time(
+def test_other_tokens_are_hidden_in_each_epoch(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     plain = batches_seen(monkeypatch, tmp_path / "plain", 0.0)
@@ -95,7 +95,7 @@ def test_training_texts_are_hidden_in_part_and_anew_each_time(
     assert not torch.equal(some[0], some[2])
 
 
-def test_what_is_hidden_follows_from_the_seed(
+def test_hidden_tokens_depend_on_the_seed_only(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     first, again, other = (
