@@ -45,54 +45,34 @@ def show(
 
     Parameters are listed block by block, by formula and by count.
     """
-    if target not in DRAWINGS and out is None and not size and _has_no_base(target):
-        _show_without_base(target, as_json)
-        return
-    recipe, run = _recipe_of(of if target in DRAWINGS else target)
     if target in DRAWINGS:
-        _draw(target, recipe, run, out, size)
+        _draw(target, *_recipe_of(of), out, size)
         return
     if out is not None or size:
         raise InputError(
             f"--out and --size draw the mask or the positions, not {target}.",
             hint=f"greffe show mask {target} --out mask.png",
         )
-    manifest = run.manifest() if run else None
     from greffe.cli.terminal_tables import account_table, print_tables, run_tables
     from greffe.model.parameters import account, default_heads
-
-    heads: dict[str, HeadSpec] = manifest.heads if manifest else default_heads(recipe.model)
-    counted = account(recipe.model, manifest.vocab if manifest else recipe.tokenizer.vocab, heads)
-    if as_json:
-        found: dict[str, Any] = {"name": recipe.name, **counted.to_json()}
-        found["recipe"] = recipe.model_dump(mode="json")
-        if manifest:
-            found["run"] = manifest.model_dump(mode="json")
-        print(json.dumps(found, ensure_ascii=False, indent=2))
-        return
-    if manifest:
-        print_tables(run_tables(target, manifest))
-    print_tables([account_table(counted, recipe.name)])
-
-
-def _has_no_base(name: str) -> bool:
-    """Whether it is a run without a base, such as TF-IDF alone."""
     from greffe.run import RunDirectory, run_path
 
-    return run_path(name).is_dir() and not RunDirectory.open(name).manifest().lineage.initial_base
-
-
-def _show_without_base(name: str, as_json: bool) -> None:
-    """Show a run without a base."""
-    from greffe.cli.terminal_tables import print_tables, run_tables
-    from greffe.run import RunDirectory
-
-    manifest = RunDirectory.open(name).manifest()
+    manifest = RunDirectory.open(target).manifest() if run_path(target).is_dir() else None
+    tables = run_tables(target, manifest) if manifest else []
+    found: dict[str, Any] = {}
+    if manifest is None or manifest.lineage.initial_base:  # TF-IDF alone has no base
+        recipe, _ = _recipe_of(target)
+        heads: dict[str, HeadSpec] = manifest.heads if manifest else default_heads(recipe.model)
+        vocab = manifest.vocab if manifest else recipe.tokenizer.vocab
+        counted = account(recipe.model, vocab, heads)
+        found = {"name": recipe.name, **counted.to_json(), "recipe": recipe.model_dump(mode="json")}
+        tables.append(account_table(counted, recipe.name))
+    if manifest:
+        found["run"] = manifest.model_dump(mode="json")
     if as_json:
-        found = {"run": manifest.model_dump(mode="json")}
         print(json.dumps(found, ensure_ascii=False, indent=2))
     else:
-        print_tables(run_tables(name, manifest))
+        print_tables(tables)
 
 
 def _recipe_of(name: str) -> tuple[Recipe, RunDirectory | None]:

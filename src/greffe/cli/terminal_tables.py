@@ -28,7 +28,9 @@ def print_tables(tables: Iterable[Table]) -> None:
 
 
 def new_table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
+    """Return a table whose first column is aligned left and the others right."""
+    table = Table(title=title or None, title_justify="left", title_style="bold")
+    table.box = box.SIMPLE_HEAD
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number == 0 else "right")
     return table
@@ -103,7 +105,6 @@ def prediction_table(predictions: Sequence[Prediction], texts: Sequence[str]) ->
     """Return each text with its label and probabilities."""
     labels = list(predictions[0].probabilities) if predictions else []
     table = new_table("", "label", "text", *labels)
-    table.title = None
     table.columns[1].justify = "left"
     for prediction, text in zip(predictions, texts, strict=True):
         probabilities = (f"{value:.1%}" for value in prediction.probabilities.values())
@@ -115,10 +116,8 @@ def fill_tables(gaps: Sequence[Sequence[Filling]]) -> list[Table]:
     """Return the most likely words of each mask."""
     tables = []
     for number, gap in enumerate(gaps, start=1):
-        table = new_table(
-            f"<mask> {number}" if len(gaps) > 1 else "", "word", "probability", "text"
-        )
-        table.title = table.title or None
+        title = f"<mask> {number}" if len(gaps) > 1 else ""
+        table = new_table(title, "word", "probability", "text")
         table.columns[2].justify = "left"
         for filling in gap:
             table.add_row(filling.word, f"{filling.probability:.1%}", _short(filling.text))
