@@ -26,10 +26,10 @@ from greffe.report.blocks import (
     section,
 )
 from greffe.report.catalog import Catalog
-from greffe.report.charts import IntervalRow, Point, Series, interval_chart, line_chart
+from greffe.report.charts.interval_chart import IntervalRow, interval_chart
+from greffe.report.charts.lines import Point, Series, line_chart
 from greffe.report.model_sections import picture
 from greffe.report.report_table import Item, Table, TableBuilder, bounds
-from greffe.report.study_sections import interval_row
 
 COMPLETE, LACKING, KNOWN = "pretrained", "scratch", "majority"
 """Styles of the charts: the complete model, one that lacks a part, what is computed."""
@@ -95,7 +95,7 @@ def _curves(task: MaskTask, catalog: Catalog) -> Figure:
         Series(
             _mask_name(catalog, arm),
             [Point(point.step, point.mean, point.low, point.high) for point in arm.curve],
-            COMPLETE if arm.has_mask else LACKING,
+            _style(arm.has_mask),
         )
         for arm in task.arms
     ]
@@ -169,7 +169,7 @@ def order_answer(task: OrderTask, catalog: Catalog, where: str) -> str:
 
 def _order_figure(task: OrderTask, catalog: Catalog) -> Figure:
     rows = [
-        interval_row(_order_name(catalog, arm), arm.accuracy, _style(arm.has_positions))
+        IntervalRow(_order_name(catalog, arm), arm.accuracy, _style(arm.has_positions))
         for arm in task.arms
     ]
     table = TableBuilder(task.arms, catalog)
@@ -196,7 +196,7 @@ def _chain_figure(task: ChainTask, catalog: Catalog) -> Figure:
     }
     rows = [
         *(
-            interval_row(
+            IntervalRow(
                 catalog("lab.chain.with" if arm.has_positions else "lab.chain.without"),
                 arm.bits,
                 _style(arm.has_positions),
@@ -204,15 +204,15 @@ def _chain_figure(task: ChainTask, catalog: Catalog) -> Figure:
             for arm in task.arms
         ),
         *(
-            IntervalRow(catalog(f"lab.chain.{who}"), bits, bits, bits, [], KNOWN)
-            for who, bits in known.items()
+            IntervalRow(catalog(f"lab.chain.{name}"), _known(bits), KNOWN)
+            for name, bits in known.items()
         ),
     ]
     table = TableBuilder(rows, catalog)
     table.text("model", lambda row: row.name)
-    table.optional("bits", lambda row: row.mean, catalog.decimal)
+    table.optional("bits", lambda row: row.estimate.mean, catalog.decimal)
     table.interval(
-        lambda row: (row.low, row.high) if row.kind != KNOWN else None,
+        lambda row: bounds(row.estimate) if row.kind != KNOWN else None,
         write=partial(_bits_interval, catalog),
     )
     return figure(
@@ -221,6 +221,10 @@ def _chain_figure(task: ChainTask, catalog: Catalog) -> Figure:
         table.build("chain", catalog("figure.chain.title")),
         partial(interval_chart, rows, percent=False),
     )
+
+
+def _known(bits: float) -> Estimate:
+    return Estimate(mean=bits, deviation=0.0, low=bits, high=bits, values=[])
 
 
 def _chain_answer(task: ChainTask, catalog: Catalog) -> str:
@@ -241,7 +245,7 @@ def _style(is_complete: bool) -> str:
 
 
 def _bits_text(catalog: Catalog, bits: float) -> str:
-    return catalog.counted_decimal(bits, "bit")
+    return catalog.counted(bits, "bit", 2)
 
 
 def _bits_interval(catalog: Catalog, low: float, high: float) -> str:

@@ -10,10 +10,11 @@ from greffe.lab.lab_document import LabDocument
 from greffe.objectives.masked import Masked
 from greffe.report.blocks import Block, Figure, Prose, Section, figure, section
 from greffe.report.catalog import Catalog
-from greffe.report.charts import interval_chart, line_chart
+from greffe.report.charts.interval_chart import IntervalRow, interval_chart
+from greffe.report.charts.lines import line_chart
 from greffe.report.report_table import Table, TableBuilder, bounds
 from greffe.report.result_tables import epochs_table
-from greffe.report.study_sections import epoch_series, interval_row
+from greffe.report.study_sections import epoch_series
 from greffe.report.verdict import arm_name, verdict
 from greffe.study.arms.majority_arm import MajorityArm
 from greffe.study.arms.pretrained_arm import PretrainedArm
@@ -119,7 +120,7 @@ def _results(
     }
     epochs_title = catalog("lab.study.epochs_title", names=listed)
     test_title = catalog("lab.study.test_title", names=listed)
-    rows = [interval_row(names[arm.name], arm.accuracy, kinds[arm.name]) for arm in arms]
+    rows = [IntervalRow(names[arm.name], arm.accuracy, kinds[arm.name]) for arm in arms]
     seeds = TableBuilder(arms, catalog)
     seeds.text("arm", lambda arm: names[arm.name], lambda arm: arm.name)
     seeds.seeds(lambda arm: arm.accuracy.values)

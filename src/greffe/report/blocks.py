@@ -6,18 +6,17 @@ A figure carries its table, a partial the table that replaces it in Markdown. Kn
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any, assert_never
 
 from greffe.report.catalog import Catalog
-from greffe.report.charts import ChartTexts, chart_block
+from greffe.report.charts.svg import Heading, element
 from greffe.report.report_table import (
     Table,
     markdown_text,
     scrolling_html,
-    table_html,
     table_markdown,
 )
 
@@ -90,30 +89,23 @@ def figure(
     name: str,
     catalog: Catalog,
     table: Table,
-    draw: Callable[..., str],
+    draw: Callable[[Heading], str],
     *,
     ident: str | None = None,
-    title: str | None = None,
-    caption: str | None = None,
-    **labels: str,
+    **texts: str,
 ) -> Figure:
-    """Return a chart with the texts of `figure.NAME` in the catalogs: title, caption, x, y."""
+    """Return a chart with the texts of `figure.NAME` in the catalogs: title, caption, x, y.
+
+    `texts` replaces them.
+    """
+    for key in ("title", "caption", "x", "y"):
+        if key not in texts and catalog.has(f"figure.{name}.{key}"):
+            texts[key] = catalog(f"figure.{name}.{key}")
     ident = ident or f"{name.replace('_', '-')}-chart"
-    title = catalog(f"figure.{name}.title") if title is None else title
-    caption = catalog(f"figure.{name}.caption") if caption is None else caption
-    for axis in ("x", "y"):
-        if catalog.has(key := f"figure.{name}.{axis}"):
-            labels.setdefault(f"{axis}_label", catalog(key))
-    texts = chart_texts(catalog)
-    svg = draw(ident=ident, title=title, description=caption, catalog=texts, **labels)
+    title, caption = texts["title"], texts["caption"]
+    labels = texts.get("x", ""), texts.get("y", "")
+    svg = draw(Heading(ident, title, caption, catalog, *labels))
     return Figure(ident, title, caption, svg, table)
-
-
-def chart_texts(catalog: Catalog) -> ChartTexts:
-    """Return the texts of charts."""
-    names = [each.name for each in fields(ChartTexts) if each.name != "language"]
-    texts = {name: catalog.sentences[f"chart.{name}"] for name in names}
-    return ChartTexts(language=catalog.language, **texts)
 
 
 # --- as HTML --------------------------------------------------------------------------------------
@@ -137,14 +129,7 @@ def block_html(block: Block, catalog: Catalog) -> str:
     """Return a block as HTML."""
     match block:
         case Figure():
-            return chart_block(
-                block.svg,
-                table_html(block.table),
-                block.ident,
-                chart_texts(catalog),
-                title=block.title,
-                caption=block.caption,
-            )
+            return _figure_html(block, catalog)
         case SideBySide():
             inner = "".join(block_html(figure, catalog) for figure in block.figures)
             return f'<div class="charts">{inner}</div>'
@@ -164,6 +149,32 @@ def block_html(block: Block, catalog: Catalog) -> str:
             return template.render(catalog=catalog, **block.values)
         case _:
             assert_never(block)
+
+
+def _figure_html(figure: Figure, catalog: Catalog) -> str:
+    """Return a figure: caption, drawing, export buttons (shown by the script), its table."""
+    formats = ("svg", "png", "csv") if "<svg" in figure.svg else ("csv",)
+    buttons = "".join(
+        element(
+            "button",
+            form.upper(),
+            type="button",
+            class_="export",
+            data_format=form,
+            aria_label=catalog("chart.save", title=figure.title, format=form.upper()),
+            hidden="",
+        )
+        for form in formats
+    )
+    caption = f"{element('strong', escape(figure.title))} {escape(figure.caption)}"
+    summary = element("summary", escape(catalog("chart.data")))
+    parts = [
+        element("figcaption", caption),
+        figure.svg,
+        element("div", buttons, class_="exports"),
+        element("details", summary + scrolling_html(figure.table, figure.title), class_="data"),
+    ]
+    return element("figure", "".join(parts), class_="chart-block", id=f"{figure.ident}-figure")
 
 
 # --- as Markdown ----------------------------------------------------------------------------------

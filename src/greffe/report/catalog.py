@@ -8,26 +8,22 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from greffe.report import number_format as numbers
-from greffe.report.number_format import NARROW, NO_BREAK, Language
+from greffe.report.number_format import NARROW, NO_BREAK, Language, NumberFormat
 
 if TYPE_CHECKING:
     from greffe.model.diagrams import Label
 
-REPORT = "greffe.report"
-
 
 @dataclass(frozen=True)
-class Catalog:
-    """A language's sentences by id (`verdict.gain`) and its number formats."""
+class Catalog(NumberFormat):
+    """A language's sentences by id (`verdict.gain`), with its number formats."""
 
-    language: Language
     sentences: Mapping[str, str]
 
     def __call__(self, key: str, **values: object) -> str:
@@ -42,7 +38,7 @@ class Catalog:
 
     def label(self, label: Label) -> str:
         """Return a drawing's title or axis label."""
-        values = {name: numbers.shortest(x, self.language) for name, x in label.numbers.items()}
+        values = {name: self.shortest(x) for name, x in label.numbers.items()}
         return self(f"drawing.{label.id}", **values)
 
     def part(self, part: str) -> str:
@@ -54,60 +50,19 @@ class Catalog:
 
     def formula(self, text: str, note: str = "") -> str:
         """Return a formula of whole numbers, with a remark."""
-        written = numbers.formula(text, self.language)
+        written = self.numbers_in(text)
         return f"{written} ({self(f'formula.{note}')})" if note else written
 
-    # --- numbers ---
+    # --- numbers with a noun, intervals ---
 
-    def counted(self, n: float, noun: str) -> str:
-        """Return a whole number and its noun: 1 seed, 8 seeds."""
-        return self._counted(self.number(n), noun, numbers.plural_form(n, 0, self.language))
-
-    def number(self, n: float) -> str:
-        """Return a whole number."""
-        return numbers.number(n, self.language)
-
-    def rough(self, n: float) -> str:
-        """Return a whole number rounded to two digits: 812 is 810."""
-        return self.number(float(f"{n:.2g}"))
-
-    def decimal(self, x: float, digits: int = 2, *, signed: bool = False) -> str:
-        """Return a number with decimals."""
-        return numbers.decimal(x, digits, self.language, signed=signed)
-
-    def counted_decimal(self, x: float, noun: str, digits: int = 2) -> str:
-        """Return a number with decimals and its noun: 1.37 bits."""
-        form = numbers.plural_form(x, digits, self.language)
-        return self._counted(self.decimal(x, digits), noun, form)
-
-    def percent(self, x: float, digits: int = 1) -> str:
-        """Return a fraction as a percentage."""
-        return numbers.percent(x, self.language, digits)
-
-    def points(self, x: float, *, signed: bool = False) -> str:
-        """Return a difference in points, without the unit."""
-        return numbers.points(x, self.language, signed=signed)
+    def counted(self, n: float, noun: str, digits: int = 0) -> str:
+        """Return a number and its noun: 1 seed, 8 seeds, 1.37 bits."""
+        return self._counted(self.decimal(n, digits), noun, self.plural_form(n, digits))
 
     def counted_points(self, x: float, *, signed: bool = False) -> str:
         """Return a difference in points, with the unit."""
-        form = numbers.plural_form(100 * x, 1, self.language)
+        form = self.plural_form(100 * x, 1)
         return self._counted(self.points(x, signed=signed), "point", form)
-
-    def p_value(self, p: float) -> str:
-        """Return a p-value with its relation: `= 0.008`, `< 0.001`."""
-        return numbers.p_value(p, self.language)
-
-    def duration(self, seconds: float) -> str:
-        """Return a time."""
-        return numbers.duration(seconds, self.language)
-
-    def memory(self, size: int) -> str:
-        """Return a number of bytes."""
-        return numbers.memory(size, self.language)
-
-    def date(self, moment: str) -> str:
-        """Return the day of an ISO 8601 date or time."""
-        return numbers.date(moment, self.language)
 
     def interval(self, low: str, high: str) -> str:
         """Return two formatted bounds: 4.1 to 8.3."""
@@ -122,10 +77,6 @@ class Catalog:
         """Return an interval of fractions; the unit is written once."""
         return self.interval(self.points(low), self.percent(high))
 
-    def listing(self, items: Sequence[str]) -> str:
-        """Return names as a list: a, b, and c."""
-        return numbers.listing(items, self.language)
-
     def _counted(self, number: str, noun: str, form: str) -> str:
         return f"{number}{NO_BREAK}{self(f'counted.{noun}.{form}')}"
 
@@ -134,16 +85,16 @@ class Catalog:
 def load_catalog(language: Language, *packages: str) -> Catalog:
     """Return the report's sentences, and those of further packages that build pages on it."""
     sentences: dict[str, str] = {}
-    for package in (REPORT, *packages):
+    for package in ("greffe.report", *packages):
         sentences |= package_sentences(package, language)
     return Catalog(language, sentences)
 
 
 def package_sentences(package: str, language: Language) -> dict[str, str]:
-    """Return what one package's file says, nested tables as dotted ids."""
+    """Return the sentences of one package's file, nested tables as dotted ids."""
     file = resources.files(package) / "languages" / f"{language}.toml"
     flat = _flat(tomllib.loads(file.read_text("utf-8")))
-    return {key: set_spaces(sentence, language) for key, sentence in flat}
+    return {key: set_spaces(sentence, language) for key, sentence in flat.items()}
 
 
 def set_spaces(text: str, language: Language) -> str:
@@ -156,11 +107,9 @@ def set_spaces(text: str, language: Language) -> str:
     return text.replace("« ", f"«{NO_BREAK}")
 
 
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    flat: dict[str, str] = {}
     for key, value in tree.items():
-        if isinstance(value, Mapping):
-            pairs += _flat(value, f"{prefix}{key}.")
-        else:
-            pairs.append((f"{prefix}{key}", value))
-    return pairs
+        nested = isinstance(value, Mapping)
+        flat |= _flat(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value}
+    return flat

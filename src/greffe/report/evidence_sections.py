@@ -12,15 +12,18 @@ from greffe.report.blocks import (
     Partial,
     Prose,
     Section,
-    chart_texts,
     figure,
     section,
 )
 from greffe.report.catalog import Catalog
-from greffe.report.charts import BarRow, bar_chart, interval_chart, marked_text
+from greffe.report.charts.bars import BarRow, bar_chart
+from greffe.report.charts.interval_chart import IntervalRow, interval_chart
+from greffe.report.charts.marked import marked_text
 from greffe.report.evidence_tables import (
     data_table,
+    described_findings,
     disagreements_table,
+    findings_table,
     hashes_table,
     moves_table,
     probe_name,
@@ -28,9 +31,8 @@ from greffe.report.evidence_tables import (
     repeat_tables,
     transfer_table,
 )
-from greffe.report.findings import described_findings, findings_table
 from greffe.report.report_table import scrolling_html
-from greffe.report.study_sections import arm_kinds, interval_row
+from greffe.report.study_sections import arm_kinds
 from greffe.report.verdict import arm_names
 from greffe.study.document import StudyDocument
 
@@ -50,9 +52,7 @@ def disagreements_section(document: StudyDocument, catalog: Catalog) -> Section 
                     "label": prediction.label,
                     "probability": catalog.percent(prediction.probability),
                     "is_right": prediction.label == one.label,
-                    "marked": marked_text(prediction.words, catalog=chart_texts(catalog))
-                    if prediction.words
-                    else "",
+                    "marked": marked_text(prediction.words, catalog) if prediction.words else "",
                 }
                 for prediction in one.predictions
             ],
@@ -95,9 +95,9 @@ def _moves(document: StudyDocument, catalog: Catalog) -> Figure:
         BarRow(
             catalog.part(move.part),
             change,
+            catalog.percent(change),
             kinds.get(arm, arm),
             names.get(arm, arm),
-            catalog.percent(change),
         )
         for move in document.proof.moves
         for arm, change in move.moved.items()
@@ -109,7 +109,7 @@ def _moves(document: StudyDocument, catalog: Catalog) -> Figure:
 def _probes(document: StudyDocument, catalog: Catalog) -> Figure:
     kinds = arm_kinds(document)
     rows = [
-        interval_row(probe_name(one.name, catalog), one.accuracy, kinds.get(one.name, "scratch"))
+        IntervalRow(probe_name(one.name, catalog), one.accuracy, kinds.get(one.name, "scratch"))
         for one in document.proof.probes
     ]
     table = probes_table(document, catalog)

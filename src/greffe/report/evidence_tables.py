@@ -6,17 +6,21 @@ Some serve plain runs too. Knows documents and catalogs, nothing of pages.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from greffe.doctor.descriptions import describe
+from greffe.doctor.finding import Finding, Severity
 from greffe.inference.language_samples import LanguageSample
 from greffe.inference.matrices import Matrix
 from greffe.model.parameters import ParameterRow
-from greffe.report.catalog import Catalog
+from greffe.report.catalog import Catalog, set_spaces
 from greffe.report.report_table import WRITTEN_HASH, Cell, Raw, Table, TableBuilder, bounds, cell
 from greffe.report.verdict import arm_names
 from greffe.study.document import LayerMove, Repeat, StudyDocument
 
 LARGEST_SIDE = 24
 """Most rows and columns of a matrix written as a table."""
+ORDER: tuple[Severity, ...] = ("serious", "warning", "note")
 
 
 def disagreements_table(document: StudyDocument, catalog: Catalog) -> Table:
@@ -154,6 +158,46 @@ def probe_name(name: str, catalog: Catalog) -> str:
     """Return the name of a probed base: that of its arm, or `random`."""
     key = f"probe.{name}"
     return catalog(key) if catalog.has(key) else name
+
+
+# --- findings -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DescribedFinding:
+    """A finding in the reader's language."""
+
+    finding: Finding
+    severity: str
+    what: str
+    advice: str
+
+
+def described_findings(findings: Sequence[Finding], catalog: Catalog) -> list[DescribedFinding]:
+    """Return descriptions of the findings, the serious first."""
+    ranked = sorted(findings, key=lambda finding: ORDER.index(finding.severity))
+    found = []
+    for finding in ranked:
+        texts = (set_spaces(text, catalog.language) for text in describe(finding, catalog.language))
+        found.append(DescribedFinding(finding, catalog(f"severity.{finding.severity}"), *texts))
+    return found
+
+
+def findings_table(findings: Sequence[Finding], catalog: Catalog) -> Table:
+    """Return one row per finding."""
+    table = TableBuilder(described_findings(findings, catalog), catalog)
+    table.add(
+        "severity",
+        lambda one: cell(one.severity, one.finding.severity, one.finding.kind, one.finding.where),
+        *("severity", "kind", "where"),
+        is_number=False,
+    )
+    table.text("what", lambda one: one.what)
+    table.text("advice", lambda one: one.advice)
+    table.count("count", lambda one: one.finding.count)
+    table.count("total", lambda one: one.finding.total)
+    table.text("example", lambda one: one.finding.example)
+    return table.build("findings")
 
 
 # --- inputs ---------------------------------------------------------------------------------------

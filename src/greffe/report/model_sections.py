@@ -13,12 +13,8 @@ from greffe.inference.matrices import Matrix
 from greffe.model.parameters import ParameterRow
 from greffe.report.blocks import Block, Figure, Partial, Section, figure, section
 from greffe.report.catalog import Catalog
-from greffe.report.charts import Heat, heat_chart
-from greffe.report.evidence_tables import (
-    matrix_table,
-    parameters_table,
-    samples_table,
-)
+from greffe.report.charts.heat import heat_chart
+from greffe.report.evidence_tables import matrix_table, parameters_table, samples_table
 
 
 def parameters_section(
@@ -27,7 +23,7 @@ def parameters_section(
     """Return every block of every run's model; runs of one shape share a table."""
     shapes: list[tuple[list[str], Sequence[ParameterRow]]] = []
     for run, rows in by_run.items():
-        same = next((names for names, known in shapes if list(known) == list(rows)), None)
+        same = next((names for names, known in shapes if known == rows), None)
         if same is not None:
             same.append(run)
         elif rows:
@@ -56,27 +52,20 @@ def pictures_section(pictures: Sequence[tuple[Matrix, str]], catalog: Catalog) -
 
 def picture(matrix: Matrix, number: int, catalog: Catalog, run: str = "") -> Figure:
     """Return the drawing of a matrix."""
-    heat = Heat(
-        matrix.values,
-        matrix.low,
-        matrix.high,
-        matrix.is_choice,
-        meaning=catalog.label(matrix.meaning),
-        row_label=catalog.label(matrix.row_label),
-        column_label=catalog.label(matrix.column_label),
-    )
-    key, meaning = "choice", heat.meaning
-    if not heat.is_choice:
-        key, meaning = "caption", meaning[:1].upper() + meaning[1:]
+    meaning = catalog.label(matrix.meaning)
+    key = "choice" if matrix.is_choice else "caption"
     return figure(
         "picture",
         catalog,
         matrix_table(matrix, catalog),
-        partial(heat_chart, heat),
+        partial(heat_chart, matrix),
         ident=f"picture-{number}",
         title=f"{catalog.label(matrix.title)} ({run})" if run else catalog.label(matrix.title),
         caption=catalog(
-            f"figure.picture.{key}", meaning=meaning, row=heat.row_label, column=heat.column_label
+            f"figure.picture.{key}",
+            meaning=meaning if matrix.is_choice else meaning[:1].upper() + meaning[1:],
+            row=catalog.label(matrix.row_label),
+            column=catalog.label(matrix.column_label),
         ),
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
@@ -35,100 +36,108 @@ def _locale(language: Language) -> Locale:
     return Locale.parse(language)
 
 
-def decimal(x: float, digits: int, language: Language, *, signed: bool = False) -> str:
-    """Format a number with `digits` decimals; `signed` writes the plus sign too."""
-    from babel.numbers import format_decimal
+@dataclass(frozen=True)
+class NumberFormat:
+    """How a language writes numbers, dates and lists."""
 
-    return _with_sign(format_decimal(abs(x), _pattern(digits), _locale(language)), x, signed)
+    language: Language
 
+    def decimal(self, x: float, digits: int = 2, *, signed: bool = False) -> str:
+        """Format a number with `digits` decimals; `signed` writes the plus sign too."""
+        from babel.numbers import format_decimal
 
-def number(n: float, language: Language) -> str:
-    """Format a whole number."""
-    return decimal(n, 0, language)
+        text = format_decimal(abs(x), _pattern(digits), _locale(self.language))
+        return _with_sign(text, x, signed)
 
+    def number(self, n: float) -> str:
+        """Format a whole number."""
+        return self.decimal(n, 0)
 
-def plain(x: float, language: Language, *, signed: bool = False) -> str:
-    """Format a number with about three significant digits; whole numbers stay whole."""
-    digits = 0 if x == round(x) else min(max(0, 2 - magnitude(x)), MOST_DECIMALS)
-    return decimal(x, digits, language, signed=signed)
+    def rough(self, n: float) -> str:
+        """Format a whole number rounded to two digits: 812 is 810."""
+        return self.number(float(f"{n:.2g}"))
 
+    def plain(self, x: float, *, signed: bool = False) -> str:
+        """Format a number with about three significant digits; whole numbers stay whole."""
+        digits = 0 if x == round(x) else min(max(0, 2 - magnitude(x)), MOST_DECIMALS)
+        return self.decimal(x, digits, signed=signed)
 
-def shortest(x: float, language: Language) -> str:
-    """Format a number without trailing zeros."""
-    from babel.numbers import format_decimal
+    def shortest(self, x: float) -> str:
+        """Format a number without trailing zeros."""
+        from babel.numbers import format_decimal
 
-    pattern = f"#,##0.{'#' * MOST_DECIMALS}"
-    return _with_sign(format_decimal(abs(x), pattern, _locale(language)), x, False)
+        pattern = f"#,##0.{'#' * MOST_DECIMALS}"
+        return _with_sign(format_decimal(abs(x), pattern, _locale(self.language)), x, False)
 
+    def percent(self, x: float, digits: int = 1) -> str:
+        """Format a fraction as a percentage."""
+        from babel.numbers import format_percent
 
-def percent(x: float, language: Language, digits: int = 1) -> str:
-    """Format a fraction as a percentage."""
-    from babel.numbers import format_percent
+        locale = _locale(self.language)
+        usual = locale.percent_formats[None].pattern
+        text = format_percent(abs(x), usual.replace("#,##0", _pattern(digits)), locale)
+        return _with_sign(text, x, False)
 
-    usual = _locale(language).percent_formats[None].pattern
-    text = format_percent(abs(x), usual.replace("#,##0", _pattern(digits)), _locale(language))
-    return _with_sign(text, x, False)
+    def points(self, x: float, *, signed: bool = False) -> str:
+        """Format a difference of fractions in percentage points, without the unit."""
+        return self.decimal(100 * x, 1, signed=signed)
 
+    def p_value(self, p: float) -> str:
+        """Format a p-value with its relation: `= 0.008`, `< 0.001`."""
+        if p < SMALLEST_WRITTEN_P:
+            return f"<{NO_BREAK}{self.decimal(SMALLEST_WRITTEN_P, 3)}"
+        return f"={NO_BREAK}{self.decimal(p, 3 if p < 0.1 else 2)}"
 
-def points(x: float, language: Language, *, signed: bool = False) -> str:
-    """Format a difference of fractions in percentage points, without the unit."""
-    return decimal(100 * x, 1, language, signed=signed)
+    def duration(self, seconds: float) -> str:
+        """Format a time in the unit that suits it."""
+        for size, unit in TIME_UNITS:
+            if seconds >= 2 * size:
+                return self._with_unit(seconds / size, f"duration-{unit}", 1)
+        return self._with_unit(seconds, "duration-second", 1 if seconds < 100 else 0)
 
+    def memory(self, size: int) -> str:
+        """Format a number of bytes in MB or GB."""
+        if size >= 10**9:
+            return self._with_unit(size / 10**9, "digital-gigabyte", 2)
+        return self._with_unit(size / 10**6, "digital-megabyte", 0)
 
-def p_value(p: float, language: Language) -> str:
-    """Format a p-value with its relation: `= 0.008`, `< 0.001`."""
-    if p < SMALLEST_WRITTEN_P:
-        return f"<{NO_BREAK}{decimal(SMALLEST_WRITTEN_P, 3, language)}"
-    return f"={NO_BREAK}{decimal(p, 3 if p < 0.1 else 2, language)}"
+    def date(self, moment: str) -> str:
+        """Format the day of an ISO 8601 date or time."""
+        from babel.dates import format_date
 
+        return format_date(datetime.fromisoformat(moment), "long", _locale(self.language))
 
-def duration(seconds: float, language: Language) -> str:
-    """Format a time in the unit that suits it."""
-    for size, unit in TIME_UNITS:
-        if seconds >= 2 * size:
-            return _with_unit(seconds / size, f"duration-{unit}", 1, language)
-    return _with_unit(seconds, "duration-second", 1 if seconds < 100 else 0, language)
+    def numbers_in(self, formula: str) -> str:
+        """Rewrite the whole numbers of a formula, which has English thousands separators."""
+        return re.sub(
+            r"\d{1,3}(?:,\d{3})+",
+            lambda found: self.number(int(found[0].replace(",", ""))),
+            formula,
+        )
 
+    def listing(self, items: Sequence[str]) -> str:
+        """Join names: a, b, and c."""
+        from babel.lists import format_list
 
-def memory(size: int, language: Language) -> str:
-    """Format a number of bytes in MB or GB."""
-    if size >= 10**9:
-        return _with_unit(size / 10**9, "digital-gigabyte", 2, language)
-    return _with_unit(size / 10**6, "digital-megabyte", 0, language)
+        return format_list(list(items), locale=_locale(self.language))
 
+    def plural_form(self, x: float, digits: int) -> str:
+        """Return `one` or `other`: the form of a noun after a number with so many decimals."""
+        form = _locale(self.language).plural_form(round(Decimal(repr(abs(float(x)))), digits))
+        return "one" if form == "one" else "other"
 
-def date(moment: str, language: Language) -> str:
-    """Format the day of an ISO 8601 date or time."""
-    from babel.dates import format_date
+    def decimal_separator(self) -> str:
+        """Return the character before decimals."""
+        from babel.numbers import get_decimal_symbol
 
-    return format_date(datetime.fromisoformat(moment), "long", _locale(language))
+        return get_decimal_symbol(_locale(self.language))
 
+    def _with_unit(self, x: float, unit: str, digits: int) -> str:
+        from babel.units import format_unit
 
-def formula(text: str, language: Language) -> str:
-    """Rewrite the whole numbers of a formula, which has English thousands separators."""
-    return re.sub(
-        r"\d{1,3}(?:,\d{3})+", lambda found: number(int(found[0].replace(",", "")), language), text
-    )
-
-
-def listing(items: Sequence[str], language: Language) -> str:
-    """Join names: a, b, and c."""
-    from babel.lists import format_list
-
-    return format_list(list(items), locale=_locale(language))
-
-
-def plural_form(x: float, digits: int, language: Language) -> str:
-    """Return `one` or `other`: the form of a noun after a number with so many decimals."""
-    form = _locale(language).plural_form(round(Decimal(repr(abs(float(x)))), digits))
-    return "one" if form == "one" else "other"
-
-
-def decimal_sign(language: Language) -> str:
-    """Return the sign before decimals."""
-    from babel.numbers import get_decimal_symbol
-
-    return get_decimal_symbol(_locale(language))
+        locale = _locale(self.language)
+        text = format_unit(x, unit, "short", format=_pattern(digits), locale=locale)
+        return text.replace(" ", NO_BREAK)
 
 
 def magnitude(x: float) -> int:
@@ -145,10 +154,3 @@ def _with_sign(text: str, x: float, signed: bool) -> str:
     if not re.search("[1-9]", text):
         return text
     return f"{MINUS if x < 0 else '+' if signed else ''}{text}"
-
-
-def _with_unit(x: float, unit: str, digits: int, language: Language) -> str:
-    from babel.units import format_unit
-
-    text = format_unit(x, unit, "short", format=_pattern(digits), locale=_locale(language))
-    return text.replace(" ", NO_BREAK)

@@ -17,8 +17,6 @@ from greffe.report.blocks import Section, block_html, section_markdown, template
 from greffe.report.catalog import Catalog
 from greffe.report.report_table import markdown_text
 
-STYLES = ("report.css", "page.css")
-
 
 @dataclass(frozen=True)
 class Page:
@@ -36,7 +34,7 @@ class Page:
 def page_html(page: Page, catalog: Catalog) -> str:
     """Return the page as one file."""
     assets = resources.files("greffe.report") / "assets"
-    style = "".join((assets / name).read_text("utf-8") for name in STYLES)
+    style = (assets / "report.css").read_text("utf-8")
     script = (assets / "report.js").read_text("utf-8")
     return (
         templates()
@@ -44,12 +42,7 @@ def page_html(page: Page, catalog: Catalog) -> str:
         .render(
             catalog=catalog,
             version=__version__,
-            title=page.title,
-            headline=page.headline,
-            sentences=page.sentences,
-            about=page.about,
-            sections=page.sections,
-            footer=page.footer,
+            page=page,
             html=block_html,
             style=style,
             script=script,

@@ -206,11 +206,14 @@ def table_html(table: Table) -> str:
     )
 
 
-def scrolling_html(table: Table) -> str:
-    """Return a table that scrolls where it is too wide for the page."""
-    title = escape(table.title)
+def scrolling_html(table: Table, name: str = "") -> str:
+    """Return a table that scrolls where it is too wide for the page.
+
+    What scrolls takes the keyboard focus, and then needs a name: the table's title by default.
+    """
+    name = escape(name or table.title)
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{title}">'
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{name}">'
         f"{table_html(table)}</div>"
     )
 

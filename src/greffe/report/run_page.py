@@ -11,7 +11,7 @@ from greffe import __version__
 from greffe.inference.matrices import Matrix
 from greffe.report.blocks import Block, Code, Figure, Section, figure, section
 from greffe.report.catalog import Catalog
-from greffe.report.charts import Point, Series, line_chart
+from greffe.report.charts.lines import Point, Series, line_chart
 from greffe.report.evidence_tables import parameters_table, samples_table
 from greffe.report.model_sections import parameters_section, pictures_section, samples_section
 from greffe.report.page import Page
@@ -117,8 +117,8 @@ def _valid_figure(
         _curves(points, runs, percent=measure in FRACTIONS),
         ident=f"valid-{number}",
         title=catalog("figure.valid.title", name=name),
-        x_label=catalog("figure.loss.x"),
-        y_label=name,
+        x=catalog("figure.loss.x"),
+        y=name,
     )
 
 

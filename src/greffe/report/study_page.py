@@ -5,7 +5,6 @@ from __future__ import annotations
 from greffe import __version__
 from greffe.report import evidence_sections, evidence_tables, result_tables, study_sections
 from greffe.report.catalog import Catalog
-from greffe.report.findings import findings_table
 from greffe.report.model_sections import parameters_section, pictures_section, samples_section
 from greffe.report.page import Page
 from greffe.report.report_table import Table
@@ -81,7 +80,7 @@ def study_tables(document: StudyDocument, catalog: Catalog) -> list[Table]:
         evidence_tables.hashes_table(document, catalog),
         evidence_tables.moves_table(document, catalog),
         evidence_tables.probes_table(document, catalog),
-        findings_table(document.findings, catalog),
+        evidence_tables.findings_table(document.findings, catalog),
         evidence_tables.data_table(document, catalog),
         *evidence_tables.repeat_tables(document.repeat, catalog),
     ]

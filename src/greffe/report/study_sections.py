@@ -1,6 +1,6 @@
 """Sections on a study's results: arms, epochs, labels, confusion, calibration, cost.
 
-A section without data is None. Knows the study document and charts, nothing of the page around.
+A section without data is None. Knows the study document and charts, nothing of the page.
 """
 
 from __future__ import annotations
@@ -8,22 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from greffe.evaluation.intervals import Estimate
 from greffe.report.blocks import Block, Figure, Prose, Section, SideBySide, figure, section
 from greffe.report.catalog import Catalog
-from greffe.report.charts import (
-    BarRow,
-    CalibrationSeries,
-    IntervalRow,
-    Point,
-    Series,
-    bar_chart,
-    calibration_chart,
-    confusion_chart,
-    distinct_kinds,
-    interval_chart,
-    line_chart,
-)
+from greffe.report.charts.bars import BarRow, bar_chart
+from greffe.report.charts.calibration_chart import CalibrationSeries, calibration_chart
+from greffe.report.charts.confusion import confusion_chart
+from greffe.report.charts.interval_chart import IntervalRow, interval_chart
+from greffe.report.charts.lines import Point, Series, line_chart
+from greffe.report.charts.styles import distinct_kinds
 from greffe.report.result_tables import (
     arm_kinds_table,
     arms_table,
@@ -50,11 +42,6 @@ def arm_kinds(document: StudyDocument) -> dict[str, str]:
     return {arm.name: kind for arm, kind in zip(document.arms, kinds, strict=True)}
 
 
-def interval_row(name: str, found: Estimate, kind: str) -> IntervalRow:
-    """Return a chart's row for an estimate."""
-    return IntervalRow(name, found.mean, found.low, found.high, found.values, kind)
-
-
 def epoch_series(arms: Iterable[Arm], names: dict[str, str], kinds: dict[str, str]) -> list[Series]:
     """Return a line per arm that has epochs."""
     return [
@@ -72,7 +59,7 @@ def arms_section(document: StudyDocument, catalog: Catalog) -> Section:
     """Return the accuracy of every arm, and arms against each other."""
     kinds = arm_kinds(document)
     rows = [
-        interval_row(arm_name(catalog, arm), arm.accuracy, kinds[arm.name]) for arm in document.arms
+        IntervalRow(arm_name(catalog, arm), arm.accuracy, kinds[arm.name]) for arm in document.arms
     ]
     blocks: list[Block] = [
         figure("arms", catalog, seeds_table(document, catalog), partial(interval_chart, rows)),
@@ -81,7 +68,7 @@ def arms_section(document: StudyDocument, catalog: Catalog) -> Section:
     ]
     if document.comparisons:
         pairs = [
-            interval_row(comparison_name(document, catalog, one), one.difference, kinds[one.first])
+            IntervalRow(comparison_name(document, catalog, one), one.difference, kinds[one.first])
             for one in document.comparisons
         ]
         draw = partial(interval_chart, pairs, zero_line=True)
@@ -175,8 +162,8 @@ def cost_section(document: StudyDocument, catalog: Catalog) -> Section:
         BarRow(
             arm_name(catalog, arm),
             arm.cost.seconds,
+            catalog.duration(arm.cost.seconds),
             kinds[arm.name],
-            text=catalog.duration(arm.cost.seconds),
         )
         for arm in document.arms
     ]

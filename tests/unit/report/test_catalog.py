@@ -6,7 +6,6 @@ import ast
 import re
 import string
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
@@ -22,7 +21,6 @@ from greffe.lab.head_sections import MISTAKES
 from greffe.model.diagrams import Label
 from greffe.model.parameters import account, default_heads
 from greffe.report.catalog import Catalog, load_catalog, package_sentences, set_spaces
-from greffe.report.charts import ChartTexts
 from greffe.report.number_format import Language
 from greffe.study.arms import ARMS
 from greffe.study.run_document import RunDocument
@@ -135,7 +133,6 @@ def declared_ids() -> set[str]:
         *(f"kind.{kind}" for kind in literals(RunDocument, "kind")),
         *(f"kind.{status}" for status in literals(RunDocument, "status")),
         *(f"lab.mistake.{kind}" for kinds in MISTAKES.values() for kind in kinds),
-        *(f"chart.{one.name}" for one in fields(ChartTexts) if one.name != "language"),
     }
 
 

@@ -1,15 +1,17 @@
-"""Tables of evidence: matrices, hashes, parameters."""
+"""Tables of evidence: matrices, hashes, parameters, findings."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 
 import pytest
 
 from greffe.report.catalog import load_catalog
 from greffe.report.evidence_tables import (
     LARGEST_SIDE,
+    described_findings,
     hashes_table,
     matrix_table,
     parameters_table,
@@ -60,3 +62,11 @@ def test_parameters(study: StudyDocument, language: Language, formula: str) -> N
     rows = read_csv(parameters_table(study.parameters, "title", catalog, with_run=True))
     assert {row["run"] for row in rows} == {"runs/base"}
     assert rows[-1]["block"] == "base+classification_head"
+
+
+def test_findings_come_in_order_and_in_french_spaces(study: StudyDocument) -> None:
+    serious, note = described_findings(study.findings, load_catalog("fr"))
+    assert (serious.finding.kind, note.finding.kind) == ("leak", "imbalance")
+    assert serious.severity == load_catalog("fr")("severity.serious")
+    for text in (serious.what, serious.advice, note.what):
+        assert not re.search(r" [;:!?%»]|« ", text)

@@ -1,5 +1,5 @@
 // Values under the pointer and by arrow keys, exports, the switch between light and dark.
-// The page is whole without it: marks then have titles, and the buttons stay hidden.
+// The page is complete without it: marks then have titles, and the buttons stay hidden.
 (() => {
   "use strict";
 
@@ -11,7 +11,7 @@
   ];
   const SVG = "http://www.w3.org/2000/svg";
 
-  // --- what is said of a mark ---
+  // --- tooltip ---
 
   const tooltip = document.createElement("div");
   tooltip.className = "tooltip";
@@ -47,7 +47,7 @@
 
   function readMarks(svg) {
     const marks = [...svg.querySelectorAll(".mark")];
-    // The browser's own tip would stand beside ours.
+    // Remove the titles: the browser would show a second tooltip.
     const tips = marks.map((mark) => {
       const title = mark.querySelector("title");
       const tip = title.textContent;
@@ -105,12 +105,11 @@
       current = index;
       const [row, column] = [Math.floor(index / columns), index % columns];
       const [width, height] = [area.width / columns, area.height / rows];
-      const place = [area.x + column * width, area.y + row * height, width, height];
-      const pointer = pointAt(svg, ...place);
+      const pointer = pointAt(svg, area.x + column * width, area.y + row * height, width, height);
       const value = low + ((high - low) * levels.getUint16(2 * index, true)) / 65535;
       const figure = Number(value.toPrecision(3)).toString();
-      const said = figure.replace("-", "\u2212").replace(".", data.decimal);
-      const words = { row, column, value: said };
+      const written = figure.replace("-", "\u2212").replace(".", data.decimal);
+      const words = { row, column, value: written };
       const text = data.template.replace(/\{(row|column|value)\}/g, (_, name) => words[name]);
       say(text, pointer.getBoundingClientRect());
     }
@@ -127,8 +126,8 @@
       if (key === "Home" || (current < 0 && key.startsWith("Arrow"))) return 0;
       if (key === "End") return rows * columns - 1;
       const step = { ArrowRight: 1, ArrowDown: columns, ArrowLeft: -1, ArrowUp: -columns }[key];
-      const there = current + step;
-      return there >= 0 && there < rows * columns ? there : step && current;
+      const target = current + step;
+      return target >= 0 && target < rows * columns ? target : step && current;
     }
 
     return { show, nearest, next };
@@ -136,8 +135,7 @@
 
   function follow(svg) {
     const image = svg.querySelector(".pixels");
-    // A hidden layout is read when it is first used: only then has it a size.
-    let reader = null;
+    let reader = null; // Read on first use: before, an image may have no size.
     const read = () => (reader ??= image ? readImage(svg, image) : readMarks(svg));
     if (!image && !svg.querySelector(".mark")) return;
     const track = (event) => {
@@ -179,8 +177,6 @@
     silence(svg);
     const copy = svg.cloneNode(true);
     const copies = copy.querySelectorAll("*");
-    const wasHidden = getComputedStyle(svg).display === "none";
-    if (wasHidden) svg.style.display = "block";
     svg.querySelectorAll("*").forEach((original, index) => {
       if (["title", "desc"].includes(original.tagName)) return;
       const computed = getComputedStyle(original);
@@ -191,7 +187,6 @@
     const { width, height } = svg.viewBox.baseVal;
     const [family, ink, paper] = ["font-family", "color", "background-color"].map((name) =>
       getComputedStyle(document.body).getPropertyValue(name));
-    if (wasHidden) svg.style.removeProperty("display");
     if (theme === null) root.removeAttribute("data-theme");
     else root.setAttribute("data-theme", theme);
 
@@ -264,7 +259,7 @@
     try {
       localStorage.setItem("theme", theme);
     } catch {
-      // It then lasts as long as the page.
+      // Without storage, the choice lasts until the page is closed.
     }
   }
 

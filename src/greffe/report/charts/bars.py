@@ -1,136 +1,94 @@
-"""Lengths from zero: what something cost, how far layers moved. Knows rows, not what they mean."""
+"""Bars from zero: what something cost, how far layers moved. Knows rows, not what they mean."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from greffe.report.charts.frame import Entry, Frame, label_lines, legend, sparse, upright_grid
-from greffe.report.charts.scales import Scale, Ticks, even_ticks
-from greffe.report.charts.shapes import ENGLISH, BarRow, ChartTexts
-from greffe.report.charts.styles import Style, styles_of
+from greffe.report.charts.scales import Scale, even_ticks
+from greffe.report.charts.styles import styles_of
 from greffe.report.charts.svg import (
-    FONT,
-    LAYOUTS,
+    MIDDLE,
+    WIDEST_NAME,
+    WIDTH,
+    Frame,
     Heading,
-    Layout,
-    drawing,
     element,
     fitted,
+    label_lines,
+    legend,
     line,
     mark,
+    marker,
     no_data,
     svg,
     text,
     text_width,
+    vertical_grid,
 )
 
-BAR, THICKNESS = 20.0, 9.0
-WIDEST_NAME = 210.0
+ROW, THICKNESS = 20.0, 9.0
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """What does not depend on the layout."""
+class BarRow:
+    """One bar; rows of the same name are drawn together, told apart by `series`."""
 
-    groups: dict[str, list[BarRow]]
-    styles: dict[tuple[str, str], Style]
-    """By kind and series."""
-    ticks: Ticks
-    x_label: str
-    percent: bool
-    catalog: ChartTexts
-
-    def said(self, row: BarRow) -> str:
-        if row.text:
-            return row.text
-        write = self.catalog.percent if self.percent else self.catalog.plain
-        return write(row.value)
-
-    def tick_labels(self) -> list[tuple[float, str]]:
-        write = self.catalog.percent if self.percent else self.catalog.decimal
-        decimals = self.ticks.decimals(100 if self.percent else 1)
-        return [(tick, write(tick, decimals)) for tick in self.ticks.values]
+    name: str
+    value: float
+    text: str
+    """The value as written at the end of the bar."""
+    kind: str = ""
+    series: str = ""
 
 
-def bar_chart(
-    rows: Sequence[BarRow],
-    *,
-    ident: str,
-    title: str,
-    description: str,
-    x_label: str,
-    percent: bool = False,
-    catalog: ChartTexts = ENGLISH,
-) -> str:
-    """Bars from zero, grouped by name, with their values at their ends."""
-    shown = [row for row in rows if math.isfinite(row.value)]
-    if not shown:
-        return no_data(ident, catalog)
+def bar_chart(rows: Sequence[BarRow], heading: Heading, *, percent: bool = False) -> str:
+    """Draw bars from zero, grouped by name, with their values at their ends."""
+    if not rows:
+        return no_data(heading)
     groups: dict[str, list[BarRow]] = {}
-    for row in shown:
+    for row in rows:
         groups.setdefault(row.name, []).append(row)
-    # One series, one sign: rows without a series are told apart by kind.
-    keys = list(dict.fromkeys((row.kind, row.series) for row in shown))
+    # Each series has one marker; rows without a series are told apart by kind.
+    keys = list(dict.fromkeys((row.kind, row.series) for row in rows))
     styles = dict(zip(keys, styles_of([kind for kind, _ in keys]), strict=True))
-    values = [row.value for row in shown]
+    entries = [(series, style) for (_, series), style in styles.items() if series]
+    swatches, top = legend(entries) if len(entries) > 1 else ("", 0.0)
+    left = 22 + min(max(text_width(name) for name in groups), WIDEST_NAME)
+    right = WIDTH - 16 - max(text_width(row.text) for row in rows)
+    frame = Frame(left, top + 6, right, top + 8 + ROW * len(rows) + 10 * len(groups))
+    values = [row.value for row in rows]
     ticks = even_ticks(min(0.0, *values), max(0.0, *values), 5)
-    plan = _Plan(groups, styles, ticks, x_label, percent, catalog)
-    heading = Heading(ident, title, description, catalog)
-    return drawing([_draw(plan, heading, layout) for layout in LAYOUTS], ident)
-
-
-def _draw(plan: _Plan, heading: Heading, layout: Layout) -> str:
-    rows = [row for group in plan.groups.values() for row in group]
-    said = 16 + max(text_width(plan.said(row)) for row in rows)
-    names = max(text_width(name) for name in plan.groups)
-    is_narrow = layout.is_narrow
-    left = 14 if is_narrow else 22 + min(names, WIDEST_NAME)
-    entries = [Entry(series, style) for (_, series), style in plan.styles.items() if series]
-    signs, top = legend(entries, 4, layout.width - 4, 2) if len(entries) > 1 else ("", 0.0)
-    head = 20 if is_narrow else 0
-    heights = {name: BAR * len(group) + 10 + head for name, group in plan.groups.items()}
-    frame = Frame(left, top + 6, layout.width - said, top + 8 + sum(heights.values()))
-    across = Scale(plan.ticks.values[0], plan.ticks.values[-1], left, frame.right)
-    labels = label_lines(
-        plan.x_label, (left + frame.right) / 2, frame.bottom + 42, layout.width - 16, "middle"
-    )
-    body = [
-        signs,
-        *upright_grid(frame, across, sparse(across, plan.tick_labels()), ruled=True),
-        *labels,
-    ]
+    scale = Scale(ticks.values[0], ticks.values[-1], left, right)
+    middle = (left + right) / 2
+    labels = label_lines(heading.x_label, middle, frame.bottom + 42, WIDTH - 16, "middle")
+    body = [swatches, *vertical_grid(frame, scale, ticks.labels(heading.catalog, percent)), *labels]
     y = frame.top
-    for name, group in plan.groups.items():
-        if is_narrow:
-            body.append(text(fitted(name, layout.width - 24), left + 5, y + 17, class_="name"))
-        else:
-            middle = y + heights[name] / 2 + 0.35 * FONT
-            body.append(
-                text(fitted(name, WIDEST_NAME), left - 10, middle, anchor="end", class_="name")
-            )
+    for name, group in groups.items():
+        height = ROW * len(group) + 10
+        baseline = y + height / 2 + MIDDLE
+        body.append(
+            text(fitted(name, WIDEST_NAME), left - 10, baseline, anchor="end", class_="name")
+        )
         for index, row in enumerate(group):
-            body.append(_bar(row, plan, across, y + head + 5 + (index + 0.5) * BAR))
-        y += heights[name]
-    body.append(line(across(0), frame.top, across(0), frame.bottom, "zero"))
-    return svg(body, heading, layout, frame.bottom + 34 + 18 * len(labels))
-
-
-def _bar(row: BarRow, plan: _Plan, across: Scale, y: float) -> str:
-    style = plan.styles[row.kind, row.series]
-    start, end = sorted((across(0), across(row.value)))
-    bar = element(
-        "rect", class_="bar", x=start, y=y - THICKNESS / 2, width=end - start, height=THICKNESS
-    )
-    named = f"{row.name}, {row.series}" if row.series else row.name
-    content = bar + style.marker(across(row.value), y, 5)
-    content += text(plan.said(row), end + 10, y + 0.35 * FONT, class_="value")
-    return mark(
-        content,
-        f"{named}\n{plan.said(row)}",
-        class_=style.class_name,
-        name=row.name,
-        series=row.series or None,
-        value=row.value,
-    )
+            style = styles[row.kind, row.series]
+            center = y + 5 + (index + 0.5) * ROW
+            start, end = sorted((scale(0), scale(row.value)))
+            top = center - THICKNESS / 2
+            bar = element("rect", class_="bar", x=start, y=top, width=end - start, height=THICKNESS)
+            bar += marker(style, scale(row.value), center, 5)
+            bar += text(row.text, end + 10, center + MIDDLE, class_="value")
+            full = f"{name}, {row.series}" if row.series else name
+            body.append(
+                mark(
+                    bar,
+                    f"{full}\n{row.text}",
+                    class_=style.class_name,
+                    name=name,
+                    series=row.series or None,
+                    value=row.value,
+                )
+            )
+        y += height
+    body.append(line(scale(0), frame.top, scale(0), frame.bottom, "zero"))
+    return svg(body, heading, frame.bottom + 34 + 18 * len(labels))

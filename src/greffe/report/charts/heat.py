@@ -1,7 +1,6 @@
-"""Matrices as pictures: who may look at whom, what positions do. Knows values, not models.
+"""A matrix as an image: attention masks, positions. Knows values, not models.
 
-Small yes-or-no matrices are drawn cell by cell; all others are an embedded image, whose values
-the page's script reads from the 16-bit numbers beside it.
+The page's script reads the values from the 16-bit numbers beside the image.
 """
 
 from __future__ import annotations
@@ -9,97 +8,53 @@ from __future__ import annotations
 import base64
 import math
 import struct
+import zlib
+from collections.abc import Sequence
 
-from greffe.report.charts.png import Colour, encode_png
+from greffe.inference.matrices import Matrix
+from greffe.report.catalog import Catalog
 from greffe.report.charts.scales import Scale, apart, even_ticks
-from greffe.report.charts.shapes import ENGLISH, ChartTexts, Heat
 from greffe.report.charts.svg import (
-    FONT,
+    MIDDLE,
+    Frame,
     Heading,
-    Layout,
-    drawing,
     element,
     fitted,
-    mark,
     no_data,
     svg,
     text,
     text_width,
 )
-from greffe.report.number_format import decimal_sign
 
-LARGEST_RULED = 24
-SIDE, WIDTH = 300.0, 400.0
-# Opacity says how much, hue on which side of zero; both hues stand out on light and dark pages.
-ABOVE, BELOW = (47, 118, 214), (222, 106, 24)
+SIDE, WIDE_SIDE = 300.0, 350.0
+# Opacity shows the size, hue the sign; both hues can be told apart on light and dark pages.
+POSITIVE, NEGATIVE = (47, 118, 214), (222, 106, 24)
 ZERO = 127
-"""Index of no colour among the 255 of the palette."""
+"""Index of the transparent color among the 255 of the palette."""
 
 
-def heat_chart(
-    matrix: Heat,
-    *,
-    ident: str,
-    title: str,
-    description: str,
-    catalog: ChartTexts = ENGLISH,
-) -> str:
-    """A matrix with its scale; nothing is drawn at zero, full colour at the largest value."""
+def heat_chart(matrix: Matrix, heading: Heading) -> str:
+    """Draw a matrix with its scale; zero is transparent, the largest value has full color."""
     if not matrix.values or not matrix.values[0]:
-        return no_data(ident, catalog)
-    rows, columns = len(matrix.values), len(matrix.values[0])
-    is_ruled = matrix.is_choice and max(rows, columns) <= LARGEST_RULED
-    is_square = rows == columns
-    left, top = 40.0, 8.0
-    width = SIDE if is_square else WIDTH - left - 10
-    height = SIDE
-    body = _cells(matrix, left, top, width, height, catalog) if is_ruled else []
-    if not is_ruled:
-        body.append(_image(matrix, left, top, width, height, catalog))
-    body.append(element("rect", class_="outline", x=left, y=top, width=width, height=height))
-    body += _ticks(matrix, left, top, width, height)
-    bottom = top + height
-    body.append(
-        text(fitted(matrix.column_label, width), left + width / 2, bottom + 38, anchor="middle")
-    )
-    turned = f"translate(14 {top + height / 2:.1f}) rotate(-90)"
-    label = text(fitted(matrix.row_label, height), 0, 0, anchor="middle")
-    body.append(element("g", label, transform=turned))
-    body.append(_scale(matrix, left, bottom + 54, width, catalog))
-    layout = Layout("square", math.ceil(left + width + 10))
-    heading = Heading(ident, title, description, catalog)
-    return drawing([svg(body, heading, layout, bottom + 92)], ident)
+        return no_data(heading)
+    catalog = heading.catalog
+    row_label, column_label = catalog.label(matrix.row_label), catalog.label(matrix.column_label)
+    width = SIDE if len(matrix.values) == len(matrix.values[0]) else WIDE_SIDE
+    frame = Frame(40, 8, 40 + width, 8 + SIDE)
+    middle = frame.left + width / 2
+    turned = f"translate(14 {frame.top + SIDE / 2:.1f}) rotate(-90)"
+    body = [
+        _image(matrix, frame, f"{row_label} {{row}}, {column_label} {{column}}", catalog),
+        element("rect", class_="outline", x=frame.left, y=frame.top, width=width, height=SIDE),
+        *_ticks(matrix, frame),
+        text(fitted(column_label, width), middle, frame.bottom + 38, anchor="middle"),
+        element("g", text(fitted(row_label, SIDE), 0, 0, anchor="middle"), transform=turned),
+        _scale(matrix, frame.left, frame.bottom + 54, width, catalog),
+    ]
+    return svg(body, heading, frame.bottom + 92, math.ceil(frame.right + 10))
 
 
-def _cells(
-    matrix: Heat, left: float, top: float, width: float, height: float, catalog: ChartTexts
-) -> list[str]:
-    across, down = width / len(matrix.values[0]), height / len(matrix.values)
-    parts = []
-    for row, values in enumerate(matrix.values):
-        for column, value in enumerate(values):
-            rect = element(
-                "rect",
-                class_="cell yes" if value else "cell no",
-                x=left + column * across + 0.5,
-                y=top + row * down + 0.5,
-                width=across - 1,
-                height=down - 1,
-            )
-            tip = f"{matrix.row_label} {row}, {matrix.column_label} {column}"
-            tip += f"\n{catalog.yes if value else catalog.no}"
-            parts.append(mark(rect, tip, value=value))
-    return parts
-
-
-# --- images -------------------------------------------------------------------------------------
-
-
-def _image(
-    matrix: Heat, left: float, top: float, width: float, height: float, catalog: ChartTexts
-) -> str:
-    largest = max(abs(matrix.low), abs(matrix.high)) or 1.0
-    pixels = [bytes(_index(value / largest) for value in row) for row in matrix.values]
+def _image(matrix: Matrix, frame: Frame, cell: str, catalog: Catalog) -> str:
     span = matrix.high - matrix.low or 1.0
     levels = [
         round(65535 * min(max((value - matrix.low) / span, 0.0), 1.0))
@@ -109,74 +64,88 @@ def _image(
     return element(
         "image",
         class_="pixels",
-        x=left,
-        y=top,
-        width=width,
-        height=height,
+        x=frame.left,
+        y=frame.top,
+        width=frame.right - frame.left,
+        height=frame.bottom - frame.top,
         preserveAspectRatio="none",
-        href=_data_url(pixels),
+        href=_data_url(matrix, matrix.values),
         data_rows=str(len(matrix.values)),
         data_columns=str(len(matrix.values[0])),
         data_low=repr(matrix.low),
         data_high=repr(matrix.high),
-        data_decimal=decimal_sign(catalog.language),
-        data_template=f"{matrix.row_label} {{row}}, {matrix.column_label} {{column}}\n{{value}}",
+        data_decimal=catalog.decimal_separator(),
+        data_template=f"{cell}\n{{value}}",
         data_levels=base64.b64encode(struct.pack(f"<{len(levels)}H", *levels)).decode(),
     )
 
 
-def _index(share: float) -> int:
-    return ZERO + round(ZERO * min(max(share, -1.0), 1.0))
-
-
-def _palette() -> list[Colour]:
-    """Full colour below, none at zero, full colour above."""
-    return [
-        (*(BELOW if index < ZERO else ABOVE), round(255 * abs(index - ZERO) / ZERO))
-        for index in range(2 * ZERO + 1)
+def _data_url(matrix: Matrix, values: Sequence[Sequence[float]]) -> str:
+    """Return values as an image in the colors of the matrix."""
+    largest = max(abs(matrix.low), abs(matrix.high)) or 1.0
+    pixels = [
+        bytes(ZERO + round(ZERO * min(max(value / largest, -1.0), 1.0)) for value in row)
+        for row in values
     ]
+    colors = [NEGATIVE if index < ZERO else POSITIVE for index in range(2 * ZERO + 1)]
+    opacities = [round(255 * abs(index - ZERO) / ZERO) for index in range(2 * ZERO + 1)]
+    png = encode_png(pixels, colors, opacities)
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
-def _data_url(pixels: list[bytes]) -> str:
-    return "data:image/png;base64," + base64.b64encode(encode_png(pixels, _palette())).decode()
+def encode_png(
+    rows: Sequence[bytes], colors: Sequence[tuple[int, int, int]], opacities: Sequence[int]
+) -> bytes:
+    """Return a PNG file with one byte per pixel, which is an index of a color."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        checksum = struct.pack(">I", zlib.crc32(kind + content))
+        return struct.pack(">I", len(content)) + kind + content + checksum
+
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 3, 0, 0, 0))
+        + chunk(b"PLTE", b"".join(map(bytes, colors)))
+        + chunk(b"tRNS", bytes(opacities))
+        # Each row begins with the number of its filter; 0 is none.
+        + chunk(b"IDAT", zlib.compress(b"".join(b"\0" + row for row in rows), 9))
+        + chunk(b"IEND", b"")
+    )
 
 
-# --- around it ----------------------------------------------------------------------------------
-
-
-def _ticks(matrix: Heat, left: float, top: float, width: float, height: float) -> list[str]:
-    """Numbers of rows and columns, at the middle of their cells."""
+def _ticks(matrix: Matrix, frame: Frame) -> list[str]:
+    """Return numbers of rows and columns, at the middle of their cells."""
     rows, columns = len(matrix.values), len(matrix.values[0])
-    across, down = width / columns, height / rows
+    width, height = frame.right - frame.left, frame.bottom - frame.top
     parts = []
     for column in _numbers(columns, width):
-        x = left + (column + 0.5) * across
-        parts.append(text(str(column), x, top + height + 16, anchor="middle", class_="tick"))
+        x = frame.left + (column + 0.5) * width / columns
+        parts.append(text(str(column), x, frame.bottom + 16, anchor="middle", class_="tick"))
     for row in _numbers(rows, height):
-        y = top + (row + 0.5) * down + 0.35 * FONT
-        parts.append(text(str(row), left - 6, y, anchor="end", class_="tick"))
+        y = frame.top + (row + 0.5) * height / rows + MIDDLE
+        parts.append(text(str(row), frame.left - 6, y, anchor="end", class_="tick"))
     return parts
 
 
-def _numbers(count: int, room: float) -> list[int]:
+def _numbers(count: int, length: float) -> list[int]:
     if count == 1:
         return [0]
     ticks = even_ticks(0, count - 1, min(9, count), whole=True).values
     inside = [tick for tick in ticks if tick <= count - 1]
-    scale = Scale(0, count - 1, 0, room)
+    scale = Scale(0, count - 1, 0, length)
     return [int(tick) for tick in apart(inside, [scale(tick) for tick in inside], 24)]
 
 
-def _scale(matrix: Heat, left: float, top: float, width: float, catalog: ChartTexts) -> str:
-    """What the colours mean."""
+def _scale(matrix: Matrix, left: float, top: float, width: float, catalog: Catalog) -> str:
+    """Return what the colors mean."""
+    meaning = catalog.label(matrix.meaning)
     if matrix.is_choice:
         yes = element("rect", class_="cell yes", x=left, y=top, width=14, height=14)
-        said = text(matrix.meaning, left + 20, top + 12)
-        start = left + 34 + text_width(matrix.meaning)
+        label = text(meaning, left + 20, top + 12)
+        start = left + 34 + text_width(meaning)
         no = element("rect", class_="cell no", x=start, y=top, width=14, height=14)
-        return yes + said + no + text(catalog.no, start + 20, top + 12)
-    largest = max(abs(matrix.low), abs(matrix.high)) or 1.0
-    shades = [matrix.low + (matrix.high - matrix.low) * place / 63 for place in range(64)]
+        return yes + label + no + text(catalog("number.no"), start + 20, top + 12)
+    shades = [matrix.low + (matrix.high - matrix.low) * index / 63 for index in range(64)]
     bar = element(
         "image",
         x=left,
@@ -184,11 +153,11 @@ def _scale(matrix: Heat, left: float, top: float, width: float, catalog: ChartTe
         width=width,
         height=10,
         preserveAspectRatio="none",
-        href=_data_url([bytes(_index(shade / largest) for shade in shades)]),
+        href=_data_url(matrix, [shades]),
     )
     edge = element("rect", class_="outline", x=left, y=top, width=width, height=10)
     low = text(catalog.plain(matrix.low), left, top + 26, class_="tick")
     high = text(catalog.plain(matrix.high), left + width, top + 26, anchor="end", class_="tick")
-    meaning = fitted(matrix.meaning, width - 90)
-    middle = text(meaning, left + width / 2, top + 26, anchor="middle", class_="tick")
+    label = fitted(meaning, width - 90)
+    middle = text(label, left + width / 2, top + 26, anchor="middle", class_="tick")
     return bar + edge + low + high + middle

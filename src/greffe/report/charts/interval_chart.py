@@ -5,150 +5,126 @@ Knows rows, not arms: a row may be an accuracy or a difference between two.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from greffe.report.charts.frame import Frame, label_lines, sparse, upright_grid
-from greffe.report.charts.scales import Scale, Ticks, even_ticks, share_ticks
-from greffe.report.charts.shapes import ENGLISH, ChartTexts, IntervalRow
+from greffe.evaluation.intervals import Estimate
+from greffe.report.catalog import Catalog
+from greffe.report.charts.scales import Scale, even_ticks, fraction_ticks
 from greffe.report.charts.styles import Style, styles_of
 from greffe.report.charts.svg import (
-    FONT,
-    LAYOUTS,
+    MIDDLE,
+    WIDEST_NAME,
+    WIDTH,
+    Frame,
     Heading,
-    Layout,
-    drawing,
+    axis_title,
     element,
     fitted,
+    label_lines,
     line,
     mark,
+    marker,
     no_data,
     svg,
     text,
     text_width,
+    vertical_grid,
 )
 
-WIDEST_NAME = 210.0
+ROW = 38.0
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """What does not depend on the layout."""
+class IntervalRow:
+    """An estimate to draw; without single values, a known number."""
 
-    rows: list[IntervalRow]
-    styles: list[Style]
-    ticks: Ticks
-    x_label: str
-    percent: bool
-    zero_line: bool
-    catalog: ChartTexts
-
-    def said(self, value: float) -> str:
-        if not self.percent:
-            return self.catalog.plain(value, signed=self.zero_line)
-        return self.catalog.signed_points(value) if self.zero_line else self.catalog.percent(value)
-
-    def tick_labels(self) -> list[tuple[float, str]]:
-        factor = 100 if self.percent else 1
-        decimals = self.ticks.decimals(factor)
-        if self.percent and not self.zero_line:
-            return [(tick, self.catalog.percent(tick, decimals)) for tick in self.ticks.values]
-        return [
-            (tick, self.catalog.decimal(factor * tick, decimals, signed=self.zero_line))
-            for tick in self.ticks.values
-        ]
-
-    def x_title(self) -> str:
-        first, label = self.tick_labels()[0]
-        note = f" ({self.catalog.axis_from.format(value=label)})" if first > 0 else ""
-        return self.x_label + note
+    name: str
+    estimate: Estimate
+    kind: str
 
 
 def interval_chart(
-    rows: Sequence[IntervalRow],
-    *,
-    ident: str,
-    title: str,
-    description: str,
-    x_label: str,
-    percent: bool = True,
-    zero_line: bool = False,
-    catalog: ChartTexts = ENGLISH,
+    rows: Sequence[IntervalRow], heading: Heading, *, percent: bool = True, zero_line: bool = False
 ) -> str:
-    """Dots with whiskers; `zero_line` is for differences, which get signs and points."""
-    shown = [row for row in rows if all(map(math.isfinite, (row.mean, row.low, row.high)))]
-    if not shown:
-        return no_data(ident, catalog)
-    values = [value for row in shown for value in (row.mean, row.low, row.high, *_single(row))]
+    """Draw dots with whiskers; `zero_line` is for differences, which get signs and points."""
+    if not rows:
+        return no_data(heading)
+    catalog = heading.catalog
+    write: Callable[[float], str] = catalog.percent
+    if zero_line:
+        write = partial(catalog.counted_points, signed=True)
+    elif not percent:
+        write = catalog.plain
+    values = [value for row in rows for value in (*row.estimate.values, *_extent(row.estimate))]
     if zero_line:
         values.append(0.0)
     if percent and not zero_line:
-        ticks = share_ticks(values, 6)
+        ticks = fraction_ticks(values, 6)
+        tick_labels = ticks.labels(catalog, percent=True)
     else:
         ticks = even_ticks(min(values), max(values), 6)
-    styles = styles_of([row.kind for row in shown])
-    plan = _Plan(shown, styles, ticks, x_label, percent, zero_line, catalog)
-    heading = Heading(ident, title, description, catalog)
-    return drawing([_draw(plan, heading, layout) for layout in LAYOUTS], ident)
+        # The axis label names the unit of differences: points.
+        factor = 100 if zero_line else 1
+        digits = ticks.decimals(factor)
+        tick_labels = [
+            (tick, catalog.decimal(factor * tick, digits, signed=zero_line))
+            for tick in ticks.values
+        ]
+    left = 24 + min(max(text_width(row.name) for row in rows), WIDEST_NAME)
+    edge = 6 + max(text_width(label) for _, label in tick_labels) / 2
+    right = WIDTH - edge - max(text_width(write(row.estimate.mean)) for row in rows)
+    frame = Frame(left, 8, right, 12 + ROW * len(rows))
+    scale = Scale(ticks.values[0], ticks.values[-1], left, right)
+    title = axis_title(heading.x_label, tick_labels[0], catalog)
+    labels = label_lines(title, (left + right) / 2, frame.bottom + 42, WIDTH - 16, "middle")
+    body = [*vertical_grid(frame, scale, tick_labels), *labels]
+    if zero_line:
+        body.append(line(scale(0), frame.top, scale(0), frame.bottom, "zero"))
+    styles = styles_of([row.kind for row in rows])
+    for index, (row, style) in enumerate(zip(rows, styles, strict=True)):
+        y = frame.top + 2 + (index + 0.5) * ROW
+        name, value = fitted(row.name, WIDEST_NAME), write(row.estimate.mean)
+        body.append(text(name, left - 16, y + MIDDLE, anchor="end", class_="name"))
+        body.append(text(value, WIDTH - 8, y + MIDDLE, anchor="end", class_="value"))
+        body.append(_row(row, style, write, scale, y, catalog))
+    return svg(body, heading, frame.bottom + 34 + 18 * len(labels))
 
 
-def _draw(plan: _Plan, heading: Heading, layout: Layout) -> str:
-    names = max(text_width(row.name) for row in plan.rows)
-    said = max(text_width(plan.said(row.mean)) for row in plan.rows)
-    # A narrow drawing has names and means above the rows instead of beside them.
-    is_narrow = layout.is_narrow
-    edge = 6 + max(text_width(label) for _, label in plan.tick_labels()) / 2
-    left = edge if is_narrow else 24 + min(names, WIDEST_NAME)
-    right = layout.width - (edge if is_narrow else edge + said)
-    row_height = 50 if is_narrow else 38
-    frame = Frame(left, 8, right, 12 + row_height * len(plan.rows))
-    across = Scale(plan.ticks.values[0], plan.ticks.values[-1], left, right)
-    labels = label_lines(
-        plan.x_title(), (left + right) / 2, frame.bottom + 42, layout.width - 16, "middle"
-    )
-    body = [*upright_grid(frame, across, sparse(across, plan.tick_labels()), ruled=True), *labels]
-    if plan.zero_line:
-        body.append(line(across(0), frame.top, across(0), frame.bottom, "zero"))
-    for index, (row, style) in enumerate(zip(plan.rows, plan.styles, strict=True)):
-        top = frame.top + 2 + index * row_height
-        y = top + (row_height - 14 if is_narrow else row_height / 2)
-        said_at = top + 16 if is_narrow else y + 0.35 * FONT
-        room = layout.width - said - 36 if is_narrow else WIDEST_NAME
-        name_x, anchor = (8, None) if is_narrow else (left - 16, "end")
-        body.append(text(fitted(row.name, room), name_x, said_at, anchor=anchor, class_="name"))
-        body.append(
-            text(plan.said(row.mean), layout.width - 8, said_at, anchor="end", class_="value")
-        )
-        body.append(_row(row, style, plan, across, y))
-    return svg(body, heading, layout, frame.bottom + 34 + 18 * len(labels))
-
-
-def _row(row: IntervalRow, style: Style, plan: _Plan, across: Scale, y: float) -> str:
-    low, high = across(row.low), across(row.high)
-    whisker = line(low, y, high, y, "whisker")
-    whisker += line(low, y - 5, low, y + 5, "whisker") + line(high, y - 5, high, y + 5, "whisker")
+def _row(
+    row: IntervalRow,
+    style: Style,
+    write: Callable[[float], str],
+    scale: Scale,
+    y: float,
+    catalog: Catalog,
+) -> str:
+    mean, low, high = _extent(row.estimate)
+    left, right = scale(low), scale(high)
+    whisker = line(left, y, right, y, "whisker")
+    whisker += line(left, y - 5, left, y + 5, "whisker")
+    whisker += line(right, y - 5, right, y + 5, "whisker")
     singles = "".join(
         mark(
-            line(across(value), y - 9, across(value), y + 9, "seed"),
-            f"{row.name}\n{plan.said(value)}",
+            line(scale(value), y - 9, scale(value), y + 9, "seed"),
+            f"{row.name}\n{write(value)}",
             name=row.name,
             value=value,
         )
-        for value in _single(row)
+        for value in row.estimate.values
     )
-    interval = plan.catalog.interval.format(low=plan.said(row.low), high=plan.said(row.high))
-    mean = mark(
-        whisker + style.marker(across(row.mean), y, 5.5),
-        f"{row.name}\n{plan.said(row.mean)} ({interval})",
+    dot = mark(
+        whisker + marker(style, scale(mean), y, 5.5),
+        f"{row.name}\n{write(mean)} ({catalog.interval(write(low), write(high))})",
         class_="mean",
         name=row.name,
-        mean=row.mean,
-        low=row.low,
-        high=row.high,
+        mean=mean,
+        low=low,
+        high=high,
     )
-    return element("g", singles + mean, class_=style.class_name)
+    return element("g", singles + dot, class_=style.class_name)
 
 
-def _single(row: IntervalRow) -> list[float]:
-    return [value for value in row.values if math.isfinite(value)]
+def _extent(estimate: Estimate) -> tuple[float, float, float]:
+    return estimate.mean, estimate.low, estimate.high

@@ -1,16 +1,18 @@
 """How series are distinguished: a class for color and dash, and a marker. Knows no colors.
 
 Colors are in the style sheet as `--series-1` to `--series-14`; each slot has its own marker and
-dash, so that nothing hangs on colour alone.
+dash, so that charts can be read without color.
+
+A `kind` chooses the slot: an arm's kind, `pretrained-2` for the second arm of that kind (see
+`distinct_kinds`), or any other name, which then takes the next free slot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from greffe.report.charts.shapes import distinct_kinds
-from greffe.report.charts.svg import coordinate, element
 from greffe.study.arms import ARMS
 
 ARM_SLOTS = {kind: arm.style_slot for kind, arm in ARMS.items()}
@@ -49,33 +51,37 @@ class Style:
     def class_name(self) -> str:
         return f"s{self.slot + 1}"
 
-    def marker(self, x: float, y: float, radius: float = 4.0) -> str:
-        """The slot's sign around a place."""
-        corners = _CORNERS[self.slot]
-        if not corners:
-            return element("circle", class_="marker", cx=x, cy=y, r=radius)
-        places = " ".join(
-            f"{coordinate(x + dx * radius)},{coordinate(y + dy * radius)}" for dx, dy in corners
-        )
-        return element("polygon", class_="marker", points=places)
+    @property
+    def corners(self) -> tuple[tuple[float, float], ...]:
+        return _CORNERS[self.slot]
+
+
+def distinct_kinds(kinds: Iterable[str]) -> list[str]:
+    """Make kinds unique by a number, so that an arm has the same color in all charts."""
+    seen: Counter[str] = Counter()
+    result = []
+    for kind in kinds:
+        seen[kind] += 1
+        result.append(kind if seen[kind] == 1 else f"{kind}-{seen[kind]}")
+    return result
 
 
 def styles_of(kinds: Sequence[str]) -> list[Style]:
-    """A style for each series: arms have their own, others take what is free, in order."""
+    """Return a style for each series: arms have their own, others take the free ones, in order."""
     unique = distinct_kinds(kinds)
     free = [slot for slot in range(SLOTS) if slot not in {ARM_SLOTS.get(kind) for kind in unique}]
     result = []
     for index, kind in enumerate(unique):
         slot = ARM_SLOTS.get(kind)
         if slot is None:
-            wanted = _wanted_slot(kind)
-            slot = wanted if wanted in free else free[0] if free else index % SLOTS
+            preferred = _preferred_slot(kind)
+            slot = preferred if preferred in free else free[0] if free else index % SLOTS
             free = [other for other in free if other != slot]
         result.append(Style(slot))
     return result
 
 
-def _wanted_slot(kind: str) -> int | None:
+def _preferred_slot(kind: str) -> int | None:
     """Return the slot of a run, or of a second arm of one kind, the same in all charts."""
     arm, _, number = kind.rpartition("-")
     if arm == "run":

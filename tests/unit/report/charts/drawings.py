@@ -1,31 +1,36 @@
-"""What tests read in a drawn chart: its first layout, its marks, its texts."""
+"""What tests read in a chart: its marks and its texts."""
 
 from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from greffe.report.catalog import load_catalog
+from greffe.report.charts.svg import Heading
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def layout(drawn: str, name: str | None = None) -> ElementTree.Element:
-    """Return the drawing in a layout, by default the first."""
-    drawings = ElementTree.fromstring(drawn).iter(f"{SVG}svg")
-    return next(one for one in drawings if name is None or name in one.attrib["class"])
+HEADING = Heading("c", "T", "D", load_catalog("en"), x_label="X", y_label="Y")
 
 
-def marks(drawn: str, name: str | None = None) -> list[ElementTree.Element]:
-    """Return the marks of a layout."""
-    groups = layout(drawn, name).iter(f"{SVG}g")
+def parsed(chart: str) -> ElementTree.Element:
+    """Return the drawing of a chart."""
+    return next(ElementTree.fromstring(chart).iter(f"{SVG}svg"))
+
+
+def marks(chart: str) -> list[ElementTree.Element]:
+    """Return the marks of a chart."""
+    groups = parsed(chart).iter(f"{SVG}g")
     return [one for one in groups if "mark" in one.get("class", "").split()]
 
 
-def texts(drawn: str) -> list[str]:
-    """Return the texts of the first layout."""
-    return [one.text or "" for one in layout(drawn).iter(f"{SVG}text")]
+def texts(chart: str) -> list[str]:
+    """Return the texts of a chart."""
+    return [one.text or "" for one in parsed(chart).iter(f"{SVG}text")]
 
 
 def tip(mark: ElementTree.Element) -> str:
-    """Return what a reader sees when pointing at a mark."""
+    """Return the tooltip of a mark."""
     title = mark.find(f"{SVG}title")
     assert title is not None and title.text
     return title.text

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from tests.unit.report.charts.drawings import SVG, layout, marks, tip
+from tests.unit.report.charts.drawings import HEADING, SVG, marks, parsed, tip
 
-from greffe.report.charts import (
-    CalibrationSeries,
-    calibration_chart,
-)
+from greffe.report.charts.calibration_chart import CalibrationSeries, calibration_chart
 from greffe.study.document import CalibrationBin
-
-HEAD = {"ident": "c", "title": "T", "description": "D", "x_label": "X"}
 
 
 def test_calibration_has_bins_counts_and_the_diagonal() -> None:
@@ -19,21 +14,19 @@ def test_calibration_has_bins_counts_and_the_diagonal() -> None:
         CalibrationBin(confidence=0.55, accuracy=0.5, count=7),
         CalibrationBin(confidence=0.7, accuracy=0.0, count=0),
     ]
-    drawn = calibration_chart(
-        [CalibrationSeries("pretrained", bins, "pretrained")], y_label="Y", **HEAD
-    )
+    drawn = calibration_chart([CalibrationSeries("pretrained", bins, "pretrained")], HEADING)
     found = [(m.attrib["data-x"], m.attrib["data-y"], m.attrib["data-count"]) for m in marks(drawn)]
     assert found == [("0.55", "0.5", "7"), ("0.9", "0.8", "120")]
-    assert tip(marks(drawn)[1]).endswith("120 texts")
+    assert tip(marks(drawn)[1]).endswith("120\u00a0texts")
     diagonal = next(
         each
-        for each in layout(drawn).iter(f"{SVG}line")
+        for each in parsed(drawn).iter(f"{SVG}line")
         if each.get("class") == "reference" and each.attrib["y1"] != each.attrib["y2"]
     )
     across = float(diagonal.attrib["x2"]) - float(diagonal.attrib["x1"])
     assert across == float(diagonal.attrib["y1"]) - float(diagonal.attrib["y2"])
 
 
-def test_no_calibration_is_said() -> None:
+def test_without_bins_the_chart_says_so() -> None:
     empty = CalibrationSeries("a", [], "x")
-    assert "No data." in calibration_chart([empty], y_label="Y", **HEAD)
+    assert "No data." in calibration_chart([empty], HEADING)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from greffe.report.charts.scales import Scale, Ticks, apart, even_ticks, share_ticks, spread
+from greffe.report.charts.scales import Scale, Ticks, apart, even_ticks, fraction_ticks
 
 finite = st.floats(-1e9, 1e9, allow_subnormal=False)
 
@@ -18,14 +16,14 @@ def test_ticks_enclose_what_is_shown(a: float, b: float, most: int) -> None:
     low, high = sorted((a, b))
     assume(high - low > 1e-6)
     ticks = even_ticks(low, high, most)
-    room = 1e-8 * ticks.step + 1e-9 * max(abs(low), abs(high))
-    assert ticks.values[0] <= low + room and high - room <= ticks.values[-1]
+    margin = 1e-8 * ticks.step + 1e-9 * max(abs(low), abs(high))
+    assert ticks.values[0] <= low + margin and high - margin <= ticks.values[-1]
     assert 2 <= len(ticks.values) <= most + 2
 
 
 @given(st.lists(st.floats(0, 1), min_size=1))
-def test_ticks_of_shares_are_shares(values: list[float]) -> None:
-    ticks = share_ticks(values, 6).values
+def test_ticks_of_fractions_are_fractions(values: list[float]) -> None:
+    ticks = fraction_ticks(values, 6).values
     assert 0 <= ticks[0] <= min(values) and max(values) <= ticks[-1] + 1e-9 <= 1 + 1e-8
     assert ticks[-1] - ticks[0] >= 0.05
 
@@ -37,7 +35,7 @@ def test_decimals_tell_ticks_apart(step: float, decimals: int) -> None:
 
 
 def test_an_interval_beyond_all_is_not_cut() -> None:
-    ticks = share_ticks([-0.01, 0.98, 1.03], 6).values
+    ticks = fraction_ticks([-0.01, 0.98, 1.03], 6).values
     assert ticks[0] <= -0.01 and ticks[-1] >= 1.03
 
 
@@ -46,18 +44,9 @@ def test_logarithmic_scale() -> None:
     assert [scale(10), scale(100), scale(1000)] == pytest.approx([0, 50, 100])
 
 
-def test_one_value_stands_in_the_middle() -> None:
+def test_a_single_value_is_in_the_middle() -> None:
     assert Scale(3, 3, 0, 100)(3) == 50
 
 
 def test_the_last_label_always_stays() -> None:
     assert apart([1, 2, 3, 4], [0, 10, 20, 30], 15) == [2, 4]
-
-
-@given(st.lists(st.floats(0, 200), min_size=1, max_size=8))
-def test_spread_places_keep_their_order_and_distance(places: list[float]) -> None:
-    moved = spread(places, 16, 0, 200)
-    order = sorted(range(len(places)), key=lambda index: places[index])
-    gaps = [moved[b] - moved[a] for a, b in pairwise(order)]
-    assert all(gap >= 16 - 1e-9 for gap in gaps)
-    assert min(moved) >= -1e-9 and max(moved) <= 200 + 1e-9

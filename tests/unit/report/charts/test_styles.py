@@ -5,11 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greffe.report.charts import distinct_kinds
-from greffe.report.charts.styles import ARM_SLOTS, SLOTS, SPARE, styles_of
+from greffe.report.charts.styles import ARM_SLOTS, SLOTS, SPARE, distinct_kinds, styles_of
 
 
-def test_an_arm_keeps_its_style_whatever_stands_beside_it() -> None:
+def test_an_arm_keeps_its_style_whichever_others_are_drawn() -> None:
     kinds = distinct_kinds(["pretrained", "scratch", "pretrained", "tfidf", "pretrained"])
     assert kinds == ["pretrained", "scratch", "pretrained-2", "tfidf", "pretrained-3"]
     together = dict(zip(kinds, styles_of(kinds), strict=True))
@@ -32,6 +31,6 @@ def test_no_two_series_look_the_same_while_styles_last(kinds: list[str]) -> None
     assert len(set(styles)) == min(len(kinds), SLOTS) or len(kinds) > SLOTS
 
 
-def test_markers_differ_by_more_than_colour() -> None:
-    drawn = {style.marker(0, 0) for style in styles_of([f"k{n}" for n in range(SLOTS)])}
+def test_markers_differ() -> None:
+    drawn = {style.corners for style in styles_of([f"k{n}" for n in range(SLOTS)])}
     assert len(drawn) == SLOTS
