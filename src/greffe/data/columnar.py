@@ -35,9 +35,9 @@ class ParquetTable(Table):
         with _parquet(source) as file:
             return cls(source, tuple(file.schema_arrow.names), True)
 
-    def rows(self, wanted: Sequence[int]) -> Iterator[Row]:
+    def rows(self, indices: Sequence[int]) -> Iterator[Row]:
         """Yield the rows, numbered from 1; a missing value is None."""
-        names = [self.columns[position] for position in wanted]
+        names = [self.columns[index] for index in indices]
         number = 0
         with _parquet(self.source) as file:
             for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=names):
@@ -93,9 +93,9 @@ class HubTable(Table):
         }
         return cls(source, tuple(dataset.features), True, classes)
 
-    def rows(self, wanted: Sequence[int]) -> Iterator[Row]:
+    def rows(self, indices: Sequence[int]) -> Iterator[Row]:
         """Yield the rows, numbered from 1; class numbers become names, and -1 (unlabelled) None."""
-        names = [self.columns[position] for position in wanted]
+        names = [self.columns[index] for index in indices]
         dataset = _load(self.source).select_columns(names)
         with _explained(self.source):
             for number, row in enumerate(dataset, start=1):
@@ -133,10 +133,10 @@ def _load(source: str) -> Dataset | IterableDataset:
 
 def split_hub_name(source: str) -> tuple[str, str | None]:
     """Split `hf:owner/name:split` into (owner/name, split); local folders may contain colons."""
-    whole = source.removeprefix(HUB_PREFIX)
-    name, colon, split = whole.rpartition(":")
-    if not colon or "/" in split or Path(whole).is_dir():
-        return whole, None
+    path = source.removeprefix(HUB_PREFIX)
+    name, colon, split = path.rpartition(":")
+    if not colon or "/" in split or Path(path).is_dir():
+        return path, None
     return name, split
 
 

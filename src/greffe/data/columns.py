@@ -38,7 +38,7 @@ class Table(ABC):
     unit: ClassVar[str] = "Line"  # what row numbers count
 
     @abstractmethod
-    def rows(self, wanted: Sequence[int]) -> Iterator[Row]:
+    def rows(self, indices: Sequence[int]) -> Iterator[Row]:
         """Yield the cells of the requested columns, row by row."""
 
     def location(self, number: int) -> str:

@@ -105,8 +105,8 @@ def _shingle_sets(sequences: Sequence[Sequence[str]], size: int) -> tuple[_Int64
         # 0, which is no unit, pads the end: a sequence shorter than a shingle is one itself.
         following = np.where(left > step, padded[step : step + len(flat)], 0)
         _, runs = np.unique(runs * (len(numbers) + 1) + following, return_inverse=True)
-    whole = (left >= size) | (left == lengths[owners])
-    owners, runs = owners[whole], runs[whole]
+    is_full = (left >= size) | (left == lengths[owners])
+    owners, runs = owners[is_full], runs[is_full]
     counts = np.bincount(runs)
     ranks = np.empty(len(counts), np.int64)
     ranks[np.argsort(counts, kind="stable")] = np.arange(len(counts))

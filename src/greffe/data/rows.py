@@ -36,7 +36,7 @@ class DelimitedTable(Table):
                 return cls(source, tuple(cells), is_header(cells, given), encoding, delimiter)
         raise no_rows(source)
 
-    def rows(self, wanted: Sequence[int]) -> Iterator[Row]:
+    def rows(self, indices: Sequence[int]) -> Iterator[Row]:
         """Yield the rows without the header; all must have as many cells as the first."""
         header = self.headed
         for number, cells in _records(self.source, self.encoding, self.delimiter):
@@ -54,7 +54,7 @@ class DelimitedTable(Table):
             elif header:
                 header = False
             else:
-                yield number, [cells[position] for position in wanted]
+                yield number, [cells[index] for index in indices]
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ class JsonTable(Table):
                 return cls(source, (record,), False, encoding)
         raise no_rows(source)
 
-    def rows(self, wanted: Sequence[int]) -> Iterator[Row]:
+    def rows(self, indices: Sequence[int]) -> Iterator[Row]:
         """Yield the rows; a bare string is a row with only a text."""
-        names = [self.columns[position] for position in wanted] if self.headed else ["text"]
+        names = [self.columns[index] for index in indices] if self.headed else ["text"]
         for number, record in _json_records(self.source, self.encoding):
             if record is None:
                 yield number, None
@@ -105,10 +105,10 @@ class PairTable(Table):
             return cls(stem, ("text", "label"), True, encoding)
         return None
 
-    def rows(self, wanted: Sequence[int]) -> Iterator[Row]:
+    def rows(self, indices: Sequence[int]) -> Iterator[Row]:
         """Yield the rows; the file of labels is read only if requested."""
         both = (self.source + _REVIEWS, self.source + _LABELS)
-        paths = [both[position] for position in wanted]
+        paths = [both[index] for index in indices]
         counts = [sum(1 for _ in whole_lines(path, self.encoding)) for path in paths]
         if len(set(counts)) > 1:
             raise DataError(
@@ -118,8 +118,8 @@ class PairTable(Table):
             )
         for lines in zip(*(whole_lines(path, self.encoding) for path in paths), strict=True):
             cells: list[object] = [
-                join_pieces(line.text) if position == 0 else line.text
-                for position, line in zip(wanted, lines, strict=True)
+                join_pieces(line.text) if index == 0 else line.text
+                for index, line in zip(indices, lines, strict=True)
             ]
             yield lines[0].number, cells
 

@@ -112,9 +112,9 @@ class ExampleSampler:
 def _equal_cuts(costs: npt.NDArray[np.float64], parts: int) -> Indices:
     """Return split points [parts - 1] such that parts cost about the same and none is empty."""
     total = np.cumsum(costs)
-    wanted = np.searchsorted(total - costs / 2, total[-1] * np.arange(1, parts) / parts)
+    balanced = np.searchsorted(total - costs / 2, total[-1] * np.arange(1, parts) / parts)
     least = np.arange(1, parts)
-    cuts = np.maximum.accumulate(wanted - least) + least
+    cuts = np.maximum.accumulate(balanced - least) + least
     return np.clip(cuts, least, len(costs) - parts + least)
 
 

@@ -100,30 +100,30 @@ def _fill_buckets(
     sources: Sequence[str], options: Reading, folder: Path, seed: int
 ) -> list[SourceCount]:
     sizes = [source_identity(source).get("size") for source in sources]
-    whole = [size for size in sizes if isinstance(size, int)]
-    packed = len(whole) < len(sizes) or any(name.endswith(PACKED_SUFFIXES) for name in sources)
+    known = [size for size in sizes if isinstance(size, int)]
+    packed = len(known) < len(sizes) or any(name.endswith(PACKED_SUFFIXES) for name in sources)
     salt = derive(seed, "validation").to_bytes(16, "little")
     counts: list[SourceCount] = []
     number = 0
     hashes = bytearray()
-    with Progress("scan", None if packed else sum(whole), "bytes") as progress:
+    with Progress("scan", None if packed else sum(known), "bytes") as progress:
         for index, source in enumerate(sources):
-            first, text_bytes, unshown = number, 0, 0
+            first, text_bytes, unreported = number, 0, 0
             for document in read_documents(source, options):
                 data = _utf8(document, source, number - first)
                 hashes += hashlib.blake2b(data, digest_size=8, salt=salt).digest()
                 text_bytes += len(data)
                 number += 1
-                unshown += len(data)
-                if unshown >= PROGRESS_BYTES:
-                    progress.advance(unshown)
-                    unshown = 0
+                unreported += len(data)
+                if unreported >= PROGRESS_BYTES:
+                    progress.advance(unreported)
+                    unreported = 0
                 if len(hashes) == 8 * BLOCK_DOCUMENTS:
                     _write_records(hashes, number, folder)
                     hashes.clear()
             counts.append(SourceCount(documents=number - first, bytes=text_bytes))
             # file sizes include line endings and the other columns of tables
-            progress.set(progress.done + unshown if packed else sum(whole[: index + 1]))
+            progress.set(progress.done + unreported if packed else sum(known[: index + 1]))
     _write_records(hashes, number, folder)
     return counts
 
@@ -196,8 +196,9 @@ def _validation_size(unique: int, valid: float) -> int:
     return min(max(1, round(valid * unique)), unique - 1)
 
 
-def _hold_out(folder: Path, assignments: _Assignments, wanted: int) -> int:
-    left = wanted
+def _hold_out(folder: Path, assignments: _Assignments, size: int) -> int:
+    """Assign the unique documents with the smallest hashes to validation; return how many."""
+    left = size
     for records in _buckets(folder):
         numbers = records["number"]
         chosen = numbers[assignments[numbers] != Assignment.DUPLICATE][:left]
@@ -205,7 +206,7 @@ def _hold_out(folder: Path, assignments: _Assignments, wanted: int) -> int:
         left -= len(chosen)
         if left == 0:
             break
-    return wanted
+    return size
 
 
 # --- reading again ------------------------------------------------------------------------------

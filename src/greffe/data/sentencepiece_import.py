@@ -178,8 +178,8 @@ def _splitter(pieces: list[str], symbols: list[str]) -> pre_tokenizers.PreTokeni
         pre_tokenizers.Split(Regex(f"<(?=(?:{names}|0x[0-9A-F]{{2}})>)"), "isolated")
     ]
     if symbols:  # user-defined pieces are matched first, the longest first
-        whole = "|".join(map(re.escape, sorted(symbols, key=lambda symbol: -len(symbol))))
-        steps.insert(0, pre_tokenizers.Split(Regex(whole), "isolated"))
+        any_symbol = "|".join(map(re.escape, sorted(symbols, key=lambda symbol: -len(symbol))))
+        steps.insert(0, pre_tokenizers.Split(Regex(any_symbol), "isolated"))
     # If no piece spans a space, splitting into words first is equivalent and much faster.
     if not any(SPACE in piece[1:] for piece in pieces):
         steps.append(pre_tokenizers.Split(SPACE, "merged_with_next"))

@@ -243,11 +243,11 @@ class Tokenizer:
         known.update(zip(new, self._encode_parts(new), strict=True))
         self._cached_characters += sum(map(len, new))
         rest = [text for text, words in zip(texts, parts, strict=True) if not words]
-        whole = iter(self._encode_directly(rest))
+        encoded = iter(self._encode_directly(rest))
         return [
             np.frombuffer(bytearray().join(map(known.__getitem__, words)), self.dtype)
             if words
-            else next(whole)
+            else next(encoded)
             for words in parts
         ]
 
@@ -304,10 +304,9 @@ def _is_trained_here(tree: dict[str, Any]) -> bool:
     )
     steps = normalizer_steps(tree)
     trained = normalizer["normalizers"]
-    before, own = steps[: -len(trained)], steps[-len(trained) :]
-    return (
-        own == trained and tree["pre_tokenizer"] == splitter and all(map(is_character_step, before))
-    )
+    before, last = steps[: -len(trained)], steps[-len(trained) :]
+    is_same = last == trained and tree["pre_tokenizer"] == splitter
+    return is_same and all(map(is_character_step, before))
 
 
 def _is_unicode(text: str) -> bool:

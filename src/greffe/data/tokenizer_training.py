@@ -45,13 +45,13 @@ _BOUNDARY, _END = "\0", "\x01"
 def learn(texts: Iterable[str], spec: TokenizerSpec) -> str:
     """Return a trained tokenizer as JSON: specials, 256 bytes, then the learned pieces."""
     words = count_words(texts)
-    room = spec.vocab - len(RESERVED)
-    alphabet = alphabet_of(words, room)
+    size = spec.vocab - len(RESERVED)
+    alphabet = alphabet_of(words, size)
     words = scaled(only_letters_of(words, alphabet))
     model = (
-        _learn_bpe(words, alphabet, room)
+        _learn_bpe(words, alphabet, size)
         if spec.kind == "bpe"
-        else _learn_unigram(words, alphabet, room)
+        else _learn_unigram(words, alphabet, size)
     )
     return assemble(model, trained_normalizer(), trained_splitter(), SPECIALS)
 
@@ -97,10 +97,10 @@ def count_words(texts: Iterable[str]) -> Counter[str]:
     return words
 
 
-def alphabet_of(words: Mapping[str, int], room: int) -> list[str]:
+def alphabet_of(words: Mapping[str, int], size: int) -> list[str]:
     """Return the characters that become pieces: ▁, printable ASCII, then the most frequent others.
 
-    They take at most half of the vocabulary, so that large scripts leave room for words; if ASCII
+    They take at most half of the vocabulary, so that large scripts leave space for words; if ASCII
     alone is too much for that, the most frequent characters are taken. A character seen once, or a
     control character other than tab and line ends, is encoded as bytes.
     """
@@ -110,7 +110,7 @@ def alphabet_of(words: Mapping[str, int], room: int) -> list[str]:
             counts[character] += count
     seen = [c for c in counts if c in "\t\n\r" or _is_visible(c)]
     seen.sort(key=lambda c: (-counts[c], c))
-    half = max(1, room // 2)
+    half = max(1, size // 2)
     if len(PRINTABLE) < half:
         seen = [*PRINTABLE, *(c for c in seen if counts[c] > 1)]
     return list(dict.fromkeys([SPACE, *seen]))[:half]
@@ -123,12 +123,12 @@ def _is_visible(character: str) -> bool:
 def only_letters_of(words: Mapping[str, int], alphabet: Iterable[str]) -> Counter[str]:
     """Split words at characters outside the alphabet: pieces do not contain these."""
     foreign = re.compile(f"[^{''.join(map(re.escape, alphabet))}]+")
-    kept: Counter[str] = Counter()
+    parts: Counter[str] = Counter()
     for word, count in words.items():
         for part in foreign.split(word):
             if part:
-                kept[part] += count
-    return kept
+                parts[part] += count
+    return parts
 
 
 def scaled(words: Counter[str]) -> Counter[str]:
@@ -137,10 +137,10 @@ def scaled(words: Counter[str]) -> Counter[str]:
     return Counter({word: -(-count // divisor) for word, count in words.items()})
 
 
-def _learn_bpe(words: Mapping[str, int], alphabet: list[str], room: int) -> models.BPE:
+def _learn_bpe(words: Mapping[str, int], alphabet: list[str], size: int) -> models.BPE:
     backend = Backend(models.BPE())
     trainer = trainers.BpeTrainer(
-        vocab_size=room,
+        vocab_size=size,
         min_frequency=2,
         initial_alphabet=alphabet,
         limit_alphabet=len(alphabet),
@@ -159,20 +159,20 @@ def _learn_bpe(words: Mapping[str, int], alphabet: list[str], room: int) -> mode
     )
 
 
-def _learn_unigram(words: Mapping[str, int], alphabet: list[str], room: int) -> models.Unigram:
+def _learn_unigram(words: Mapping[str, int], alphabet: list[str], size: int) -> models.Unigram:
     """Train until two trainings agree: rarely, the same words give a different vocabulary."""
-    seen = [_unigram_scores(words, alphabet, room)]
-    while (scores := _unigram_scores(words, alphabet, room)) not in seen:
+    seen = [_unigram_scores(words, alphabet, size)]
+    while (scores := _unigram_scores(words, alphabet, size)) not in seen:
         seen.append(scores)
     lowest = min(scores.values())
     pieces = [(piece, lowest) for piece in RESERVED] + list(scores.items())
     return models.Unigram(pieces, unk_id=RESERVED.index("<oov>"), byte_fallback=True)
 
 
-def _unigram_scores(words: Mapping[str, int], alphabet: list[str], room: int) -> dict[str, float]:
+def _unigram_scores(words: Mapping[str, int], alphabet: list[str], size: int) -> dict[str, float]:
     backend = Backend(models.Unigram())
     trainer = trainers.UnigramTrainer(
-        vocab_size=room + 2,  # the boundary and the end mark are removed afterwards
+        vocab_size=size + 2,  # the boundary and the end mark are removed afterwards
         initial_alphabet=[*alphabet, _BOUNDARY, _END],
         max_piece_length=LONGEST_PIECE,
         show_progress=False,

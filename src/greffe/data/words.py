@@ -6,15 +6,15 @@ import re
 import unicodedata
 
 _WORD = re.compile(r"\w+")
-_KEPT = ("L", "M", "N", "So")  # letters, marks, digits; symbols such as stars and emoji
+_WORD_CATEGORIES = ("L", "M", "N", "So")  # letters, marks, digits; symbols such as stars and emoji
 
 
 class _Signs(dict[int, int]):
     """Table for str.translate that replaces non-word characters by spaces; filled on demand."""
 
     def __missing__(self, code: int) -> int:
-        kept = unicodedata.category(chr(code)).startswith(_KEPT)
-        self[code] = code if kept else ord(" ")
+        is_word = unicodedata.category(chr(code)).startswith(_WORD_CATEGORIES)
+        self[code] = code if is_word else ord(" ")
         return self[code]
 
 

@@ -41,8 +41,9 @@ def word_weights(
     require_classifier(model, labels)
     target = None if label is None else _class_of(labels, label)
     spans = find_word_spans(tokenizer, text)
-    room = model.spec.context - 2
-    ids, owners = np.array(spans.ids[:room], np.uint32), np.array(spans.owners[:room], np.int64)
+    longest = model.spec.context - 2
+    ids = np.array(spans.ids[:longest], np.uint32)
+    owners = np.array(spans.owners[:longest], np.int64)
     weights = np.zeros(len(spans.words))
     np.add.at(weights, owners, _token_weights(model, tokenizer.wrap(ids), causal, target))
     strongest = np.abs(weights).max(initial=0.0)
@@ -57,11 +58,11 @@ def _token_weights(
     # Gradients are enabled here whatever the caller's mode.
     with evaluation_mode(model), torch.inference_mode(False):
         ids = torch.from_numpy(row)[None].to(device_of(model))
-        with _embeddings(model) as kept:
+        with _embeddings(model) as recorded:
             scores = functional_call(
                 model, _constants(model), (ids, "classification"), {"causal": causal}
             )
-        [embedded] = kept  # [1, tokens + 2, width]
+        [embedded] = recorded  # [1, tokens + 2, width]
         odds = _log_odds(scores[0].double(), target)
         [gradient] = torch.autograd.grad(odds, embedded)
         products: Floats = (gradient * embedded.detach()).double().sum(-1)[0, 1:-1].cpu().numpy()
@@ -81,15 +82,15 @@ def _log_odds(scores: Tensor, target: int | None) -> Tensor:
 @contextmanager
 def _embeddings(model: Model) -> Iterator[list[Tensor]]:
     """Record the token embeddings of each forward pass in the block, with gradients enabled."""
-    kept: list[Tensor] = []
+    recorded: list[Tensor] = []
 
-    def keep(module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Tensor:
-        kept.append(output.detach().requires_grad_())
-        return kept[-1]
+    def record(module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Tensor:
+        recorded.append(output.detach().requires_grad_())
+        return recorded[-1]
 
-    handle = model.base.embedding.register_forward_hook(keep)
+    handle = model.base.embedding.register_forward_hook(record)
     try:
-        yield kept
+        yield recorded
     finally:
         handle.remove()
 

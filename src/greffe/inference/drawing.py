@@ -38,10 +38,10 @@ def draw_text(diagram: Diagram, columns: int = 80) -> str:
 def _panel_lines(panel: Panel, diagram: Diagram, columns: int) -> list[str]:
     rows, count = panel.values.shape
     margin = len(str(rows - 1)) + 1
-    room = columns - margin
+    available = columns - margin
     # Characters are about twice as high as wide: two of them are square.
-    cell = 2 if 2 * count <= room else 1
-    shown = min(count, room)
+    cell = 2 if 2 * count <= available else 1
+    shown = min(count, available)
     lines = [panel.title.text] if panel.title else []
     lines += [f"{'':{margin}}{panel.column_label.text}, 0 to {shown - 1} →"]
     if shown < count:

@@ -92,13 +92,13 @@ def _probabilities(
     model: Model, tokenizer: Tokenizer, ids: list[int], masks: list[int]
 ) -> dict[int, np.ndarray]:
     """Return the softmax over the vocabulary at each mask; long texts use a window around it."""
-    room = model.spec.context - 2
+    longest = model.spec.context - 2
     windows: defaultdict[int, list[int]] = defaultdict(list)
     for mask in masks:
-        windows[max(0, min(mask - room // 2, len(ids) - room))].append(mask)
+        windows[max(0, min(mask - longest // 2, len(ids) - longest))].append(mask)
     probabilities: dict[int, np.ndarray] = {}
     for start, inside in windows.items():
-        row = torch.from_numpy(tokenizer.wrap(ids[start : start + room]))
+        row = torch.from_numpy(tokenizer.wrap(ids[start : start + longest]))
         columns = [1 + mask - start for mask in inside]
         with evaluation_mode(model):
             hidden = model.base(row[None].to(device_of(model)), causal=False)

@@ -89,7 +89,7 @@ def _gapped(tokenizer: Tokenizer, texts: Sequence[str], seed: int) -> Iterator[s
             continue
         words = list(_CONTENT_WORDS.finditer(beginning))
         # A mask is filled by one piece: prefer words that are a single piece.
-        whole = [word for word in words if tokenizer.id_of(SPACE + word.group()) is not None]
-        if candidates := whole or words:
+        single = [word for word in words if tokenizer.id_of(SPACE + word.group()) is not None]
+        if candidates := single or words:
             hidden = candidates[rng(seed, "gap", number).integers(len(candidates))]
             yield f"{beginning[: hidden.start()]}{MASK}{beginning[hidden.end() :]}"

@@ -16,7 +16,7 @@ from greffe.model.positions.scheme import PositionScheme, default_positions
 
 
 def mask_diagram(causal: bool, size: int) -> Diagram:
-    """Return which of `size` tokens may attend to which, as attention is told."""
+    """Return which of `size` tokens may attend to which."""
     _check_size(size)
     mask = build_mask(size, causal=causal)
     scores = torch.zeros(1, 1, size, size)

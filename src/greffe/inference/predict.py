@@ -64,8 +64,8 @@ def predict_ids(
     require_classifier(model, labels)
     if not documents:
         return []
-    room = model.spec.context - 2
-    parts = [split_windows(ids, room, long) for ids in documents]
+    longest = model.spec.context - 2
+    parts = [split_windows(ids, longest, long) for ids in documents]
     rows = [tokenizer.wrap(part) for windows in parts for part in windows]
     logits = classify_logits(model, rows, tokenizer.pad, causal, batch_tokens)
     probabilities = logits.double().softmax(-1).numpy()  # [windows of all texts, classes]
@@ -108,11 +108,11 @@ def classify_logits(
     )
 
 
-def split_windows(ids: np.ndarray, room: int, long: LongTexts) -> list[np.ndarray]:
-    """Split ids into windows of about equal size, at most `room` each, or cut them at `room`."""
+def split_windows(ids: np.ndarray, longest: int, long: LongTexts) -> list[np.ndarray]:
+    """Split ids into windows of similar size, at most `longest` each, or cut them at `longest`."""
     if long == "cut":
-        return [ids[:room]]
-    return np.array_split(ids, max(1, -(-len(ids) // room)))
+        return [ids[:longest]]
+    return np.array_split(ids, max(1, -(-len(ids) // longest)))
 
 
 def describe_cut(texts: int, tokens: int, context: int) -> str:

@@ -52,11 +52,11 @@ class Masker:
         ordinary = np.flatnonzero(~np.isin(ids, self.specials))
         if len(ordinary) == 0:
             return ids, ordinary
-        wanted = max(1, round(self.spec.ratio * len(ordinary)))
+        count = max(1, round(self.spec.ratio * len(ordinary)))
         if self.spec.whole_word:
-            chosen = self._whole_words(ids, ordinary, wanted, random)
+            chosen = self._whole_words(ids, ordinary, count, random)
         else:
-            chosen = random.permutation(ordinary)[:wanted]
+            chosen = random.permutation(ordinary)[:count]
         quantiles = (np.arange(len(chosen)) + random.random()) / len(chosen)
         to_mask = chosen[quantiles < self.spec.mask]
         to_replace = chosen[
@@ -77,13 +77,11 @@ class Masker:
         flat = np.concatenate(indices)
         return hidden, flat, ids.reshape(-1)[flat]
 
-    def _whole_words(
-        self, ids: Ids, ordinary: Ids, wanted: int, random: np.random.Generator
-    ) -> Ids:
+    def _whole_words(self, ids: Ids, ordinary: Ids, count: int, random: np.random.Generator) -> Ids:
         """Return all pieces of randomly drawn words, as many words as fit, at least one."""
         is_start = self.tokenizer.starts_word[ids]
         words = np.cumsum(is_start)[ordinary]
         names, sizes = np.unique(words, return_counts=True)
         order = random.permutation(len(names))
-        fitting = max(1, int(np.searchsorted(np.cumsum(sizes[order]), wanted, side="right")))
+        fitting = max(1, int(np.searchsorted(np.cumsum(sizes[order]), count, side="right")))
         return random.permutation(ordinary[np.isin(words, names[order[:fitting]])])

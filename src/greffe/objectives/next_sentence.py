@@ -112,8 +112,8 @@ class NextSentenceObjective(LanguageObjective):
         text, document = self._longest_text(packed, number, other_than=None)
         cut = self._cut(text, random)
         first, second = text[:cut], text[cut:]
-        whole, _ = self._longest_text(partners, number, other_than=document)
-        other = whole[self._cut(whole, random) :]
+        partner, _ = self._longest_text(partners, number, other_than=document)
+        other = partner[self._cut(partner, random) :]
         follows = len(other) == 0 or bool(random.random() < 0.5)
         # Equally long whether it follows or not: the length must not give the answer away.
         size = min(len(second), len(other)) or len(second)

@@ -9,31 +9,12 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
+from tests.unit.data.reading import documents, examples, texts, written
 
-from greffe.config.options import Reading
-from greffe.data.tables import Example, read_examples, read_texts
-from greffe.data.text import read_documents
+from greffe.data.tables import Example
 from greffe.errors import DataError, MissingExtraError
 
 REVIEWS = ["Un livre magnifique.", "Déçu, à éviter !"]
-
-
-def written(path: Path, data: str | bytes) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data.encode() if isinstance(data, str) else data)
-    return str(path)
-
-
-def documents(source: str, **options: object) -> list[str]:
-    return list(read_documents(source, Reading(**options)))  # type: ignore[arg-type]
-
-
-def examples(source: str | Path, **options: str) -> list[Example]:
-    return list(read_examples(source, Reading(**options)))  # type: ignore[arg-type]
-
-
-def texts(source: str | Path, **options: str) -> list[str]:
-    return list(read_texts(source, Reading(**options)))  # type: ignore[arg-type]
 
 
 # --- parquet -----------------------------------------------------------------------------------
@@ -76,8 +57,8 @@ def test_parquet_without_pyarrow_names_the_extra(
 
 def test_a_local_dataset_folder(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    for split, texts in (("train", REVIEWS), ("test", ["autre"])):
-        table = pyarrow.table({"id": list(range(len(texts))), "text": texts})
+    for split, part in (("train", REVIEWS), ("test", ["autre"])):
+        table = pyarrow.table({"id": list(range(len(part))), "text": part})
         pyarrow.parquet.write_table(table, tmp_path / "data" / f"{split}-00000.parquet")
     assert documents(f"hf:{tmp_path}") == REVIEWS
     assert documents(f"hf:{tmp_path}:test") == ["autre"]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from tests.unit.data.reading import written
 
 from greffe.data import files
 from greffe.data.files import (
@@ -31,11 +32,6 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.compress,
     ".zst": zstandard.ZstdCompressor().compress,
 }
-
-
-def written(path: Path, data: bytes) -> str:
-    path.write_bytes(data)
-    return str(path)
 
 
 def lines_of(source: str, encoding: str = "utf-8") -> list[str]:

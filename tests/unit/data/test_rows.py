@@ -5,30 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.unit.data.reading import documents, examples, texts, written
 
-from greffe.config.options import Reading
-from greffe.data.tables import Example, read_examples, read_texts
-from greffe.data.text import read_documents
+from greffe.data.tables import Example
 from greffe.errors import DataError
-
-
-def written(path: Path, data: str | bytes) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data.encode() if isinstance(data, str) else data)
-    return str(path)
-
-
-def documents(source: str, **options: object) -> list[str]:
-    return list(read_documents(source, Reading(**options)))  # type: ignore[arg-type]
-
-
-def examples(source: str | Path, **options: str) -> list[Example]:
-    return list(read_examples(source, Reading(**options)))  # type: ignore[arg-type]
-
-
-def texts(source: str | Path, **options: str) -> list[str]:
-    return list(read_texts(source, Reading(**options)))  # type: ignore[arg-type]
-
 
 # --- tables as a corpus ---------------------------------------------------------------------------
 

@@ -12,25 +12,12 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
+from tests.unit.data.reading import examples, texts, written
 
-from greffe.config.options import Reading
-from greffe.data.tables import Example, label_order, read_examples, read_texts, split_examples
+from greffe.data.tables import Example, label_order, split_examples
 from greffe.errors import DataError
 
 PAIRS = [Example("bon", "1"), Example("", "0"), Example("très, très bon", "1")]
-
-
-def written(path: Path, data: str | bytes) -> Path:
-    path.write_bytes(data.encode() if isinstance(data, str) else data)
-    return path
-
-
-def examples(source: str | Path, **options: str) -> list[Example]:
-    return list(read_examples(source, Reading(**options)))  # type: ignore[arg-type]
-
-
-def texts(source: str | Path, **options: str) -> list[str]:
-    return list(read_texts(source, Reading(**options)))  # type: ignore[arg-type]
 
 
 # --- examples -----------------------------------------------------------------------------------

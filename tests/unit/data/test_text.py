@@ -15,6 +15,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import zstandard
+from tests.unit.data.reading import documents, written
 
 from greffe.config.options import Documents, Reading
 from greffe.data.text import (
@@ -32,16 +33,6 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     ".zst": zstandard.ZstdCompressor().compress,
 }
 REVIEWS = ["Un livre magnifique.", "Déçu, à éviter !"]
-
-
-def written(path: Path, data: str | bytes) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data.encode() if isinstance(data, str) else data)
-    return str(path)
-
-
-def documents(source: str, **options: object) -> list[str]:
-    return list(read_documents(source, Reading(**options)))  # type: ignore[arg-type]
 
 
 # --- sources ------------------------------------------------------------------------------------

@@ -49,14 +49,14 @@ def test_what_cannot_be_counted_is_refused(texts: list[str]) -> None:
 
 
 def test_the_alphabet_is_ascii_and_what_occurs_twice() -> None:
-    alphabet = alphabet_of({"▁été": 1, "œ": 1, "\x07\x07": 5, "~": 1}, room=1000)
+    alphabet = alphabet_of({"▁été": 1, "œ": 1, "\x07\x07": 5, "~": 1}, size=1000)
     assert alphabet[0] == SPACE
     assert {"a", "Z", "~", "é"} <= set(alphabet)
     assert not {"œ", "\x07"} & set(alphabet)
     # Large scripts leave half of the room for words.
     many = {chr(0x4E00 + number): 2 for number in range(500)}
-    assert len(alphabet_of(many, room=600)) == 300
-    assert set(alphabet_of({"ab": 3, "c": 1}, room=6)) == {SPACE, "a", "b"}
+    assert len(alphabet_of(many, size=600)) == 300
+    assert set(alphabet_of({"ab": 3, "c": 1}, size=6)) == {SPACE, "a", "b"}
 
 
 def test_words_are_split_at_foreign_characters() -> None:
