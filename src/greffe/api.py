@@ -52,10 +52,10 @@ from greffe.report.number_format import Language
 from greffe.report.verdict import Verdict, verdict
 from greffe.run import RUN_FILE, RunDirectory, open_base, open_run
 from greffe.study import runner
-from greffe.study.arms import AskedArms
+from greffe.study.arms import ArmOptions
 from greffe.study.document import StudyDocument
 from greffe.study.folder import STUDY_FILE, StudyDirectory
-from greffe.study.request import StudyRequest
+from greffe.study.plan import StudyRequest
 from greffe.study.run_document import run_document
 from greffe.training.checkpoint import (
     load_classification_tokenizer,
@@ -342,7 +342,7 @@ def compare(
     `aux_data` add an arm each; `corpus` is searched for the test texts.
     """
     request = StudyRequest(
-        arms=AskedArms(
+        arms=ArmOptions(
             base=open_base(base),
             others={name: open_base(run) for name, run in (comparison.arms or {}).items()},
             frozen=comparison.frozen,

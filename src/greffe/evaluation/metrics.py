@@ -66,8 +66,8 @@ def label_indices(labels: Sequence[str], targets: Sequence[str]) -> np.ndarray:
         raise DataError(
             f"The examples have {'a label' if len(unknown) == 1 else 'labels'} "
             "that did not occur in training.",
-            expected=f"one of {_shown(labels)}",
-            found=_shown(unknown),
+            expected=f"one of {_quoted(labels)}",
+            found=_quoted(unknown),
             hint="evaluate on examples with the labels seen in training, or finetune on these",
         )
     return np.array([index[label] for label in targets], dtype=np.int64)
@@ -117,12 +117,17 @@ def calibration_error(
     """Return the expected calibration error of the top class, over bins (a, b] of equal width."""
     confidence = probabilities.max(axis=1)  # [N]
     correct = probabilities.argmax(axis=1) == true  # [N]
-    bin_index = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
     # A bin's weight times its gap is the absolute sum of its members' gaps, divided by N.
-    gaps = np.bincount(bin_index, weights=confidence - correct, minlength=bins)
+    gaps = np.bincount(confidence_bins(confidence, bins), weights=confidence - correct)
     return float(np.abs(gaps).sum() / len(true))
 
 
-def _shown(labels: Sequence[str], most: int = 20) -> str:
+def confidence_bins(confidence: np.ndarray, bins: int) -> np.ndarray:
+    """Return the bin (a, b] of each confidence [N], out of `bins` of equal width."""
+    index: np.ndarray = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
+    return index
+
+
+def _quoted(labels: Sequence[str], most: int = 20) -> str:
     more = f", … ({len(labels)} in total)" if len(labels) > most else ""
     return ", ".join(repr(label) for label in labels[:most]) + more

@@ -10,7 +10,6 @@ from functools import partial
 from greffe.report.catalog import Catalog
 from greffe.report.report_table import Table, TableBuilder, bounds, cell
 from greffe.report.verdict import arm_name, arm_names
-from greffe.study.arms import ARMS
 from greffe.study.document import Arm, Comparison, EpochPoint, LabelPoint, Saving, StudyDocument
 
 
@@ -52,7 +51,7 @@ def arm_kinds_table(document: StudyDocument, catalog: Catalog) -> Table:
     """Return what each arm is, the run it starts from and, where an arm has some, feature runs."""
     table = TableBuilder(document.arms, catalog)
     _arm_column(table, catalog)
-    table.text("arm_kind", lambda arm: catalog(ARMS[arm.kind].title_id()), lambda arm: arm.kind)
+    table.text("arm_kind", lambda arm: catalog(f"arm_titles.{arm.kind}"), lambda arm: arm.kind)
     none = catalog("number.none")
     table.text("run", lambda arm: arm.run or none, lambda arm: arm.run)
     if any(arm.feature_runs for arm in document.arms):

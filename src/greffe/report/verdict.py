@@ -25,12 +25,12 @@ class Verdict:
 
 def arm_name(catalog: Catalog, arm: Arm) -> str:
     """Return an arm's own name, or the usual one of its kind."""
-    return catalog(ARMS[arm.kind].name_id()) if arm.name == arm.kind else arm.name
+    return catalog(f"arms.{arm.kind}") if arm.name == arm.kind else arm.name
 
 
 def arm_title(catalog: Catalog, arm: Arm) -> str:
     """Return an arm's own name, or a description of its kind."""
-    return catalog(ARMS[arm.kind].title_id()) if arm.name == arm.kind else arm.name
+    return catalog(f"arm_titles.{arm.kind}") if arm.name == arm.kind else arm.name
 
 
 def arm_names(catalog: Catalog, document: StudyDocument) -> dict[str, str]:

@@ -15,7 +15,7 @@ import numpy as np
 from greffe.errors import DataError
 from greffe.evaluation.intervals import Estimate, crossed_estimate, seeds_estimate, with_bootstrap
 from greffe.evaluation.label_curves import equivalent_labels, extrapolate
-from greffe.evaluation.metrics import Evaluation, evaluate_probabilities, label_indices
+from greffe.evaluation.metrics import confidence_bins, evaluate_probabilities, label_indices
 from greffe.evaluation.paired import SIGNIFICANCE, compare_correct, holm, mcnemar
 from greffe.study.arms import Cell, PlannedArm
 from greffe.study.document import (
@@ -46,10 +46,10 @@ class Table:
 
     seeds: list[int]
     results: list[CellResult]
+    probabilities: np.ndarray
+    """[seeds, texts, classes], all test texts."""
     correct: np.ndarray
-    """[seeds, texts] of booleans, all test texts."""
-    mean_correct: np.ndarray
-    """[texts]: the same for the mean of the seeds' probabilities."""
+    """[seeds, texts] of booleans."""
 
 
 class Analysis:
@@ -79,8 +79,8 @@ class Analysis:
         return Table(
             seeds=[cell.seed for cell in cells],
             results=results,
+            probabilities=probabilities,
             correct=probabilities.argmax(axis=-1) == self.targets,
-            mean_correct=probabilities.mean(axis=0).argmax(axis=-1) == self.targets,
         )
 
     @cached_property
@@ -94,14 +94,12 @@ class Analysis:
         return sorted({cell.labels for cell in self.results})
 
     def predicted(self, arm: str) -> list[str]:
-        """Return the label that an arm gives each test text, by the mean of its seeds."""
+        """Return the label that an arm predicts for each test text, by the mean of its seeds."""
         return [self.parts.labels[index] for index in self.mean_probabilities(arm).argmax(axis=-1)]
 
     def mean_probabilities(self, arm: str) -> np.ndarray:
         """Return an arm's probabilities [texts, classes], averaged over its seeds."""
-        mean: np.ndarray = np.mean(
-            [result.probabilities for result in self.full[arm].results], axis=0
-        )
+        mean: np.ndarray = self.full[arm].probabilities.mean(axis=0)
         return mean
 
     # --- arms ---
@@ -109,10 +107,10 @@ class Analysis:
     def arm(self, plan: PlannedArm, kept_run: str | None) -> Arm:
         """Return all figures of an arm with every label."""
         table = self.full[plan.name]
-        scored = [self._evaluation(result) for result in table.results]
-        has_repeated = not self.is_clean.all()
+        tests = [e.label for e, keep in zip(self.parts.test, self.is_clean, strict=True) if keep]
+        probabilities = table.probabilities[:, self.is_clean]
+        scored = [evaluate_probabilities(self.parts.labels, tests, each) for each in probabilities]
         correct = table.correct[:, self.is_clean]
-        first = table.results[0]
         return Arm(
             name=plan.name,
             kind=plan.kind,
@@ -121,49 +119,25 @@ class Analysis:
             seeds=table.seeds,
             accuracy=with_bootstrap(crossed_estimate(correct, bounds=FRACTIONS), correct),
             accuracy_everywhere=crossed_estimate(table.correct, bounds=FRACTIONS)
-            if has_repeated
+            if not self.is_clean.all()
             else None,
             macro_f1=seeds_estimate([one.macro_f1 for one in scored], FRACTIONS),
             log_loss=seeds_estimate([one.log_loss for one in scored]),
             calibration_error=seeds_estimate([one.calibration_error for one in scored], FRACTIONS),
             epochs=_epochs(table.results),
             confusion=np.mean([one.confusion for one in scored], axis=0).tolist(),
-            calibration=self._calibration(table),
+            calibration=_calibration(np.concatenate(probabilities), correct.reshape(-1)),
             cost=_cost(plan, table.results),
-            initial_base=first.initial_base,
+            initial_base=table.results[0].initial_base,
             kept_run=kept_run,
         )
-
-    def _evaluation(self, result: CellResult) -> Evaluation:
-        targets = [e.label for e, keep in zip(self.parts.test, self.is_clean, strict=True) if keep]
-        probabilities = np.array(result.probabilities)[self.is_clean]
-        return evaluate_probabilities(self.parts.labels, targets, probabilities)
-
-    def _calibration(self, table: Table) -> list[CalibrationBin]:
-        probabilities = np.concatenate(
-            [np.array(result.probabilities)[self.is_clean] for result in table.results]
-        )
-        correct = table.correct[:, self.is_clean].reshape(-1)
-        confidence = probabilities.max(axis=1)
-        index = np.clip(
-            np.ceil(confidence * CALIBRATION_BINS).astype(int) - 1, 0, CALIBRATION_BINS - 1
-        )
-        return [
-            CalibrationBin(
-                confidence=float(confidence[index == number].mean()),
-                accuracy=float(correct[index == number].mean()),
-                count=int((index == number).sum()),
-            )
-            for number in range(CALIBRATION_BINS)
-            if (index == number).any()
-        ]
 
     # --- comparisons ---
 
     def comparisons(self) -> list[Comparison]:
         """Return every planned comparison.
 
-        The first is the question asked beforehand; the others are corrected for their number.
+        The first is the study's question; the others are corrected for their number.
         """
         pairs = planned_comparisons(self.arms)
         tables = [
@@ -184,10 +158,7 @@ class Analysis:
                 p=result.p,
                 p_adjusted=p,
                 smallest_p=result.smallest_p,
-                mcnemar=mcnemar(
-                    self.full[first].mean_correct[self.is_clean],
-                    self.full[second].mean_correct[self.is_clean],
-                ),
+                mcnemar=mcnemar(self._mean_correct(first), self._mean_correct(second)),
                 smallest_detectable=result.smallest_detectable,
                 is_significant=p < SIGNIFICANCE and _excludes_zero(result.difference),
             )
@@ -195,6 +166,12 @@ class Analysis:
                 pairs, results, differences, adjusted, strict=True
             )
         ]
+
+    def _mean_correct(self, arm: str) -> np.ndarray:
+        """Return whether the mean of an arm's seeds is correct on each clean text."""
+        correct = self.mean_probabilities(arm).argmax(axis=-1) == self.targets
+        clean: np.ndarray = correct[self.is_clean]
+        return clean
 
     # --- labels ---
 
@@ -265,16 +242,30 @@ def _same_rows(curve: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
     }
 
 
+def _calibration(probabilities: np.ndarray, correct: np.ndarray) -> list[CalibrationBin]:
+    """Group predictions [N, classes] by confidence; `correct` [N] are booleans."""
+    confidence = probabilities.max(axis=1)
+    index = confidence_bins(confidence, CALIBRATION_BINS)
+    return [
+        CalibrationBin(
+            confidence=float(confidence[index == number].mean()),
+            accuracy=float(correct[index == number].mean()),
+            count=int((index == number).sum()),
+        )
+        for number in np.unique(index)
+    ]
+
+
 def _epochs(results: Sequence[CellResult]) -> list[EpochPoint]:
     """Return validation accuracy after each epoch that every seed reached."""
     shortest = min(len(result.evaluations) for result in results)
     points = []
     for number in range(shortest):
         evaluations = [result.evaluations[number] for result in results]
-        found = seeds_estimate([evaluate.accuracy for evaluate in evaluations], FRACTIONS)
+        found = seeds_estimate([one.accuracy for one in evaluations], FRACTIONS)
         points.append(
             EpochPoint(
-                epoch=float(np.mean([evaluate.epoch for evaluate in evaluations])),
+                epoch=float(np.mean([one.epoch for one in evaluations])),
                 mean=found.mean,
                 low=found.low,
                 high=found.high,

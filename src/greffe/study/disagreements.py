@@ -9,10 +9,7 @@ import numpy as np
 from greffe.inference.attribution import word_weights
 from greffe.run import RunDirectory
 from greffe.study.analysis import Analysis
-from greffe.study.arms import Cell
-from greffe.study.cells import has_run
 from greffe.study.document import ArmPrediction, Disagreement, Marked
-from greffe.study.folder import StudyDirectory
 from greffe.study.plan import detailed_arms, planned_comparisons
 from greffe.training.checkpoint import load_model, load_tokenizer
 
@@ -21,17 +18,14 @@ LONGEST = 1200
 """Characters; longer texts are not shown."""
 
 
-def find_disagreements(
-    analysis: Analysis, study: StudyDirectory, kept: Mapping[str, Cell | None]
-) -> list[Disagreement]:
-    """Return the texts that pretraining helped most, then those that it hurt most."""
+def find_disagreements(analysis: Analysis, kept: Mapping[str, RunDirectory]) -> list[Disagreement]:
+    """Return the texts that pretraining helped most, then those that it hurt most.
+
+    `kept` are the runs on disk, by arm; they give the weights of words.
+    """
     question = planned_comparisons(analysis.arms)[0]
     probabilities = {arm: analysis.mean_probabilities(arm) for arm in detailed_arms(analysis.arms)}
-    readers = {
-        arm: _Reader(RunDirectory(study.run_path(cell.name)))
-        for arm, cell in kept.items()
-        if arm in question and cell and has_run(study.run_path(cell.name))
-    }
+    readers = {arm: _Reader(kept[arm]) for arm in question if arm in kept}
     labels = analysis.parts.labels
     found = []
     for index in _most_different(analysis, *(probabilities[arm] for arm in question)):
@@ -68,11 +62,8 @@ class _Reader:
     """A kept run, loaded once for all texts."""
 
     def __init__(self, run: RunDirectory) -> None:
-        self.model, self.tokenizer, self.manifest = (
-            load_model(run),
-            load_tokenizer(run),
-            run.manifest(),
-        )
+        self.model, self.tokenizer = load_model(run), load_tokenizer(run)
+        self.manifest = run.manifest()
 
     def marked(self, text: str, label: str) -> list[Marked]:
         """Return the words of a text with their weights for a label."""

@@ -36,7 +36,7 @@ class Comparison(Spec):
     """The smallest p that the sign-flip test can give with this many seeds."""
     mcnemar: McNemar
     smallest_detectable: float
-    """The smallest true difference that would be significant four times out of five."""
+    """The smallest true difference that is found with 80% power at the 5% level."""
     is_significant: bool
     """Whether the interval excludes zero and the adjusted p is below 5%."""
 
@@ -52,7 +52,7 @@ class EpochPoint(Spec):
 
 
 class CalibrationBin(Spec):
-    """Predictions of similar confidence: their mean confidence, and how often they are right."""
+    """Predictions of similar confidence: their mean confidence and accuracy."""
 
     confidence: float
     accuracy: float

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 from greffe import machine
 from greffe.config.options import Tables
 from greffe.config.recipe import Recipe
-from greffe.data.tables import Example
-from greffe.doctor.finding import PartName
 from greffe.pipelines.labelled import Examples, data_hash
 from greffe.run import RunDirectory, library_versions, this_command, this_moment
 from greffe.study.cell_inputs import CellInputs
 from greffe.study.document import DataSummary, Part, Repeat
-from greffe.study.parts import Parts, by_label
+from greffe.study.parts import Parts
 
 
 def data_summary(parts: Parts, tables: Tables) -> DataSummary:
     """Return the three parts and where they came from."""
     sources = {"train": tables.data, "valid": tables.valid, "test": tables.test}
-    named: dict[PartName, list[Example]] = {
-        "train": parts.train,
-        "valid": parts.valid,
-        "test": parts.test,
+    counts = {
+        name: Counter(example.label for example in examples)
+        for name, examples in parts.by_name.items()
     }
     return DataSummary(
         labels=parts.labels,
@@ -32,10 +30,10 @@ def data_summary(parts: Parts, tables: Tables) -> DataSummary:
                 name=name,
                 source="split off" if parts.is_split[name] else _source(sources[name]),
                 texts=len(examples),
-                by_label=by_label(examples, parts.labels),
+                by_label={label: counts[name][label] for label in parts.labels},
                 digest=data_hash(examples),
             )
-            for name, examples in named.items()
+            for name, examples in parts.by_name.items()
         ],
         repeated=sum(parts.is_repeated),
         scored=len(parts.test) - sum(parts.is_repeated),

@@ -6,18 +6,15 @@ from collections.abc import Sequence
 
 from greffe.config.components import HeadSpec
 from greffe.data.pieces import SPACE
-from greffe.data.tables import Example
 from greffe.inference.language_samples import LanguageSample, language_samples
 from greffe.inference.matrices import Matrix, model_matrices
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.parameters import ParameterRow, account
 from greffe.run import RunDirectory
-from greffe.study.arms import PlannedArm
 from greffe.training.checkpoint import load_model, load_tokenizer
 
 GREETING = "Bonjour les"
 """The lab's prompt, for a base whose text was French."""
-SHOWN_TEXTS = 6
 
 
 def parameter_rows(run: RunDirectory, classes: int | None = None) -> list[ParameterRow]:
@@ -26,17 +23,7 @@ def parameter_rows(run: RunDirectory, classes: int | None = None) -> list[Parame
     heads: dict[str, HeadSpec] = dict(manifest.heads)
     if classes is not None:
         heads["classification"] = ClassificationHead(classes=classes, pooler="mean")
-    counted = account(recipe.model, manifest.vocab, heads)
-    return counted.rows
-
-
-def parameter_tables(arms: Sequence[PlannedArm], classes: int) -> dict[str, list[ParameterRow]]:
-    """Return one table for each base, by the name of its arm."""
-    return {
-        arm.name: parameter_rows(arm.run, classes)
-        for arm in arms
-        if arm.presents_base and arm.run is not None
-    }
+    return account(recipe.model, manifest.vocab, heads).rows
 
 
 def pictures_of(run: RunDirectory) -> list[Matrix]:
@@ -58,16 +45,3 @@ def samples_of(
     knows_french = load_tokenizer(run).id_of(f"{SPACE}Bonjour") is not None
     prompts = [GREETING] if knows_french else []
     return language_samples(run, prompts, seed, texts=texts, name=name)
-
-
-def samples_of_arms(
-    arms: Sequence[PlannedArm], examples: Sequence[Example]
-) -> list[LanguageSample]:
-    """Return samples from every base of a study, with the beginnings of its texts as prompts."""
-    texts = [example.text for example in examples[:SHOWN_TEXTS]]
-    return [
-        sample
-        for arm in arms
-        if arm.presents_base and arm.run is not None
-        for sample in samples_of(arm.name, arm.run, texts)
-    ]

@@ -6,12 +6,13 @@ without them.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from greffe.data.duplicates import duplicate_groups
 from greffe.data.tables import Example, label_order, split_examples
+from greffe.doctor.finding import PartName
 from greffe.errors import DataError
 from greffe.seeding import derive
 
@@ -36,6 +37,11 @@ class Parts:
     def labelled(self) -> int:
         """The number of training texts."""
         return len(self.train)
+
+    @property
+    def by_name(self) -> dict[PartName, list[Example]]:
+        """The three parts by their names."""
+        return {"train": self.train, "valid": self.valid, "test": self.test}
 
 
 def part_data(
@@ -112,12 +118,6 @@ def check_label_counts(counts: Sequence[int], parts: Parts) -> None:
             expected=f"from {fewest} (two per class) to {parts.labelled} (all training texts)",
             hint="for example --labels 50,100,all",
         )
-
-
-def by_label(examples: Sequence[Example], labels: Sequence[str]) -> dict[str, int]:
-    """Return the number of examples of each class."""
-    counts = Counter(example.label for example in examples)
-    return {label: counts[label] for label in labels}
 
 
 def _split(

@@ -1,22 +1,64 @@
-"""What a study will do: its arms, its trainings and its comparisons."""
+"""The request for a study, and what follows from it: arms, trainings and comparisons."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
+from greffe.config.options import STUDY_SEEDS, Reading, Tables, Training
 from greffe.errors import RecipeError
-from greffe.study.arms import ARMS, AskedArms, Cell, PlannedArm, TrainedArm
+from greffe.run import RunDirectory
+from greffe.study.arms import ARMS, ArmOptions, Cell, PlannedArm, TrainedArm
 from greffe.study.arms.frozen_arm import SUFFIX as FROZEN_SUFFIX
 from greffe.study.parts import Parts
 
 _NAME = re.compile(r"[\w.-]+")
 
 
-def plan_arms(asked: AskedArms) -> list[PlannedArm]:
+@dataclass(frozen=True, kw_only=True)
+class StudyRequest:
+    """All options of a study."""
+
+    arms: ArmOptions
+    tables: Tables
+    corpus: Sequence[str | Path] = ()
+    """Pretraining text, searched for the test texts."""
+    reading: Reading = field(default_factory=Reading)
+    seeds: int | Sequence[int] = STUDY_SEEDS
+    """How many trainings of each arm, or their seeds."""
+    labels: Sequence[int] = ()
+    """Numbers of training labels to try in addition to all of them."""
+    training: Training = field(default_factory=Training)
+    """How the transformers are fine-tuned: its recipe, budget and changes."""
+    keep_runs: bool = False
+    """Keep the weights of every training, not only the best of each arm."""
+
+    @property
+    def paths(self) -> list[str | Path]:
+        """All tables and text that are read from disk."""
+        given = (self.tables.data, self.tables.valid, self.tables.test, *self.tables.aux_data)
+        return [*(table for table in given if isinstance(table, str | Path)), *self.corpus]
+
+    @property
+    def seed_numbers(self) -> list[int]:
+        """The seeds of the trainings."""
+        seeds = self.seeds
+        numbers = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
+        if not numbers or len(set(numbers)) != len(numbers) or min(numbers) < 0:
+            raise RecipeError(
+                "These seeds cannot be used.",
+                expected="how many, or different numbers from 0 on",
+                found=str(seeds),
+            )
+        return numbers
+
+
+def plan_arms(options: ArmOptions) -> list[PlannedArm]:
     """Return the arms of all kinds that a study has, in the order of its report."""
-    _check_names(asked.others)
-    arms: list[PlannedArm] = [arm for kind in ARMS.values() for arm in kind.planned(asked)]
+    _check_names(options.others)
+    arms: list[PlannedArm] = [arm for kind in ARMS.values() for arm in kind.planned(options)]
     return sorted(arms, key=lambda arm: arm.position)
 
 
@@ -45,8 +87,13 @@ def planned_comparisons(arms: Sequence[PlannedArm]) -> list[tuple[str, str]]:
 
 
 def detailed_arms(arms: Sequence[PlannedArm]) -> list[str]:
-    """Return the names of the arms that are asked about single texts and about more labels."""
+    """Return the names of the arms that are shown on single texts and with more labels."""
     return [arm.name for arm in arms if arm.is_detailed and arm.is_usual]
+
+
+def presented_bases(arms: Sequence[PlannedArm]) -> dict[str, RunDirectory]:
+    """Return the bases that a report presents, by the names of their arms; the study's is first."""
+    return {arm.name: arm.run for arm in arms if arm.presents_base and arm.run is not None}
 
 
 def _check_names(names: Iterable[str]) -> None:

@@ -29,16 +29,22 @@ from greffe.study.disagreements import find_disagreements
 from greffe.study.document import StudyDocument
 from greffe.study.facts import data_summary, repeat_facts
 from greffe.study.folder import STUDY_FILE, CellResult, StudyDirectory, StudyManifest
-from greffe.study.model_views import parameter_tables, pictures_of, samples_of_arms
+from greffe.study.model_views import parameter_rows, pictures_of, samples_of
 from greffe.study.parts import Parts, check_label_counts, part_data
-from greffe.study.plan import plan_arms, plan_cells, planned_comparisons
-from greffe.study.request import StudyRequest
+from greffe.study.plan import (
+    StudyRequest,
+    plan_arms,
+    plan_cells,
+    planned_comparisons,
+    presented_bases,
+)
 from greffe.study.transfer_proof import prove_transfer
 from greffe.training.checkpoint import load_classification_tokenizer
 from greffe.training.compute import set_up_compute
 from greffe.training.distributed import World
 
 SPLIT_SEED = 0
+PROMPT_TEXTS = 6
 
 
 @dataclass(frozen=True)
@@ -187,21 +193,27 @@ def _document(
     trained: Mapping[Cell, CellResult],
     findings: Sequence[Finding],
 ) -> StudyDocument:
-    parts, base = plan.parts, plan.request.arms.base
-    results = {**trained, **_derived(plan.arms, trained)}
+    parts, base, bases = plan.parts, plan.request.arms.base, presented_bases(plan.arms)
+    results = dict(trained)
+    for arm in plan.arms:
+        if isinstance(arm, DerivedArm):
+            results |= arm.derive(trained)
     analysis = Analysis(parts, plan.arms, results)
-    kept = {arm.name: best_cell(arm, trained) for arm in plan.arms}
+    kept = _kept_runs(study, plan.arms, trained)
+    prompts = [example.text for example in parts.train[:PROMPT_TEXTS]]
     return StudyDocument(
         name=study.path.resolve().name,
         data=data_summary(parts, plan.request.tables),
-        arms=[analysis.arm(arm, _kept_path(study, kept[arm.name])) for arm in plan.arms],
+        arms=[analysis.arm(arm, _relative(kept.get(arm.name), study)) for arm in plan.arms],
         comparisons=analysis.comparisons(),
         label_curves=analysis.label_curves(),
-        disagreements=find_disagreements(analysis, study, kept),
-        parameters=parameter_tables(plan.arms, len(parts.labels)),
+        disagreements=find_disagreements(analysis, kept),
+        parameters={name: parameter_rows(run, len(parts.labels)) for name, run in bases.items()},
         pictures=pictures_of(base),
-        samples=samples_of_arms(plan.arms, parts.train),
-        proof=prove_transfer(plan.arms, plan.inputs, results, seed=SPLIT_SEED),
+        samples=[
+            sample for name, run in bases.items() for sample in samples_of(name, run, prompts)
+        ],
+        proof=prove_transfer(bases, plan.inputs, results, seed=SPLIT_SEED),
         findings=[*findings, *_prediction_findings(analysis)],
         repeat=repeat_facts(
             cell_recipe(base, plan.request.training, plan.seeds[0]),
@@ -212,20 +224,23 @@ def _document(
     )
 
 
-def _derived(
-    arms: Sequence[PlannedArm], trained: Mapping[Cell, CellResult]
-) -> dict[Cell, CellResult]:
-    results: dict[Cell, CellResult] = {}
-    for arm in arms:
-        if isinstance(arm, DerivedArm):
-            results |= arm.derive(trained)
-    return results
+def _kept_runs(
+    study: StudyDirectory, arms: Sequence[PlannedArm], trained: Mapping[Cell, CellResult]
+) -> dict[str, RunDirectory]:
+    """Return the run of each arm's best seed, where there is one on disk."""
+    best = {arm.name: best_cell(arm, trained) for arm in arms}
+    paths = {arm: study.run_path(cell.name) for arm, cell in best.items() if cell is not None}
+    return {arm: RunDirectory(path) for arm, path in paths.items() if has_run(path)}
+
+
+def _relative(run: RunDirectory | None, study: StudyDirectory) -> str | None:
+    return None if run is None else str(run.path.relative_to(study.path))
 
 
 def _data_findings(plan: StudyPlan) -> list[Finding]:
     parts, request, base = plan.parts, plan.request, plan.request.arms.base
     return examine(
-        {"train": parts.train, "valid": parts.valid, "test": parts.test},
+        parts.by_name,
         tokenizer=load_classification_tokenizer(base),
         context=base.recipe().model.context,
         corpus=request.corpus,
@@ -238,12 +253,6 @@ def _prediction_findings(analysis: Analysis) -> list[Finding]:
     predictions = {name: analysis.predicted(name) for name in arms}
     data = LabelledData(parts={"test": analysis.parts.test}, predictions=predictions)
     return list(single_prediction(data))
-
-
-def _kept_path(study: StudyDirectory, cell: Cell | None) -> str | None:
-    if cell is None or not has_run(study.run_path(cell.name)):
-        return None
-    return str(study.run_path(cell.name).relative_to(study.path))
 
 
 def _check_one_process() -> None:

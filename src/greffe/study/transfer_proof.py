@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping
 
 from greffe.baselines.probe import probe_accuracy
 from greffe.evaluation.intervals import seeds_estimate
@@ -11,7 +12,7 @@ from greffe.model.model import Model, build_model
 from greffe.model.weights import transfer
 from greffe.pipelines.finetune_recipe import choose_direction
 from greffe.run import RunDirectory
-from greffe.study.arms import Cell, PlannedArm
+from greffe.study.arms import Cell
 from greffe.study.cell_inputs import CellInputs
 from greffe.study.document import LayerMove, Probe, TransferProof
 from greffe.study.folder import CellResult
@@ -20,34 +21,34 @@ from greffe.training.checkpoint import load_classification_tokenizer, load_model
 
 
 def prove_transfer(
-    arms: Sequence[PlannedArm],
+    bases: Mapping[str, RunDirectory],
     inputs: CellInputs,
     results: Mapping[Cell, CellResult],
     *,
     seed: int,
 ) -> TransferProof:
-    """Return the evidence that the pretrained weights were in the models that should have them."""
-    parts, base = inputs.parts, _bases(arms)[0][1]
+    """Return the evidence that the pretrained weights were in the models that should have them.
+
+    `bases` are by the names of their arms, the study's base first.
+    """
+    parts, base = inputs.parts, next(iter(bases.values()))
     recipe, manifest = base.recipe(), base.manifest()
     head = ClassificationHead(classes=len(parts.labels))
     fresh = build_model(recipe.model, manifest.vocab, {"classification": head}, seed)
     weights, _ = run_weights(base)
     taken = transfer(fresh, weights, base.name, keep_heads=False)
     full = {cell: result for cell, result in results.items() if cell.is_full and result.moves}
+    initial_hashes: defaultdict[str, list[str]] = defaultdict(list)
+    for cell, result in full.items():
+        initial_hashes[cell.arm.name].append(result.initial_base or "")
     return TransferProof(
         taken=taken.taken,
         new=taken.new,
         left=taken.left,
         base_hash=inputs.base_hash(base),
-        initial_hashes={
-            arm.name: [
-                result.initial_base or "" for cell, result in full.items() if cell.arm == arm
-            ]
-            for arm in arms
-            if any(cell.arm == arm for cell in full)
-        },
+        initial_hashes=initial_hashes,
         moves=_moves(full),
-        probes=_probes(arms, parts, seed),
+        probes=_probes(bases, parts, seed),
     )
 
 
@@ -68,15 +69,10 @@ def _moves(full: Mapping[Cell, CellResult]) -> list[LayerMove]:
     ]
 
 
-def _bases(arms: Sequence[PlannedArm]) -> list[tuple[str, RunDirectory]]:
-    """Return the bases of a study by the names of their arms, the one in question first."""
-    return [(arm.name, arm.run) for arm in arms if arm.presents_base and arm.run is not None]
-
-
-def _probes(arms: Sequence[PlannedArm], parts: Parts, seed: int) -> list[Probe]:
+def _probes(bases: Mapping[str, RunDirectory], parts: Parts, seed: int) -> list[Probe]:
     """Probe each untouched base, and random weights in the architecture of the first one."""
     probes = []
-    for number, (name, run) in enumerate(_bases(arms)):
+    for number, (name, run) in enumerate(bases.items()):
         probes.append(_probe(name, load_model(run), run, parts, seed))
         if number == 0:
             recipe, manifest = run.recipe(), run.manifest()

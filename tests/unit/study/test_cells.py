@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Self
 
 import pytest
 
@@ -18,7 +18,7 @@ from greffe.pipelines.provenance import FeatureRuns
 from greffe.progress import quiet
 from greffe.run import RUN_FILE, RunDirectory
 from greffe.samples.toy import toy_reviews
-from greffe.study.arms import AskedArms, Cell, TrainedArm
+from greffe.study.arms import ArmOptions, Cell, TrainedArm
 from greffe.study.arms.pretrained_arm import PretrainedArm
 from greffe.study.arms.scratch_arm import ScratchArm
 from greffe.study.cell_inputs import CellInputs
@@ -41,15 +41,15 @@ linear = flat_keywords(linear_module.linear)
 class ToyArm(TrainedArm):
     """Validates best with seed 2 and writes something like a run."""
 
-    kind: ClassVar[str] = "toy"
-    weight_per_label: ClassVar[float] = 1.0
+    kind = "toy"
+    weight_per_label = 1.0
 
     setting: str = "plain"
     computed: list[str] = field(default_factory=list, compare=False)
     stops_at: str = field(default="", compare=False)
 
     @classmethod
-    def planned(cls, asked: AskedArms) -> list[Self]:
+    def planned(cls, options: ArmOptions) -> list[Self]:
         return [cls(cls.kind)]
 
     def key_inputs(self, inputs: CellInputs, seed: int) -> list[object]:
@@ -183,7 +183,7 @@ def test_only_stacked_runs_depend_on_the_feature_runs(
         inputs = CellInputs(parts, Training(), FeatureRuns(feature_runs))
         return {
             arm.name: cell_key(Cell(arm, parts.labelled, 1, is_full=True), inputs)
-            for arm in plan_arms(AskedArms(base=base, feature_runs=feature_runs))
+            for arm in plan_arms(ArmOptions(base=base, feature_runs=feature_runs))
             if isinstance(arm, TrainedArm)
         }
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from greffe.data.tables import Example
 from greffe.study.analysis import Analysis
 from greffe.study.arms import ARMS, Cell
 from greffe.study.disagreements import LONGEST, find_disagreements
-from greffe.study.folder import CellResult, StudyDirectory
+from greffe.study.folder import CellResult
 from greffe.study.parts import Parts
 
 KINDS = ("pretrained", "scratch", "majority", "tfidf")
@@ -38,15 +36,13 @@ def analysis() -> Analysis:
     return Analysis(parts, arms, results)
 
 
-def test_gains_come_before_losses_and_equal_texts_are_left_out(
-    analysis: Analysis, tmp_path: Path
-) -> None:
-    found = find_disagreements(analysis, StudyDirectory(tmp_path), {})
+def test_gains_come_before_losses_and_equal_texts_are_left_out(analysis: Analysis) -> None:
+    found = find_disagreements(analysis, {})
     assert [one.text for one in found] == ["texte 0", "texte 3", "texte 2"]
 
 
-def test_each_detailed_arm_has_its_prediction(analysis: Analysis, tmp_path: Path) -> None:
-    first, *_, last = find_disagreements(analysis, StudyDirectory(tmp_path), {})
+def test_each_detailed_arm_has_its_prediction(analysis: Analysis) -> None:
+    first, *_, last = find_disagreements(analysis, {})
     assert [one.arm for one in first.predictions] == ["pretrained", "scratch", "tfidf"]
     assert first.label == last.label == "a"
     assert [one.label for one in first.predictions][:2] == ["a", "b"]

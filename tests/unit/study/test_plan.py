@@ -1,21 +1,33 @@
-"""What a study will do: arms, cells and comparisons."""
+"""The request for a study, and its arms, cells and comparisons."""
 
 from __future__ import annotations
 
 import pytest
 
+from greffe.config.options import Tables
 from greffe.data.tables import Example
 from greffe.errors import RecipeError
 from greffe.run import RunDirectory
-from greffe.study.arms import ARMS, AskedArms, Cell, PlannedArm
+from greffe.study.arms import ARMS, ArmOptions, Cell, PlannedArm
 from greffe.study.parts import Parts
-from greffe.study.plan import detailed_arms, plan_arms, plan_cells, planned_comparisons
+from greffe.study.plan import (
+    StudyRequest,
+    detailed_arms,
+    plan_arms,
+    plan_cells,
+    planned_comparisons,
+    presented_bases,
+)
 
 BASE, OTHER = RunDirectory("runs/base"), RunDirectory("runs/other")
 KINDS = (
     *("pretrained", "scratch", "frozen", "majority", "tfidf", "stacked", "ensemble"),
     *("stacked+runs", "tfidf+aux"),
 )
+
+
+def request(**options: object) -> StudyRequest:
+    return StudyRequest(arms=ArmOptions(base=BASE), **{"tables": Tables(data="a.tsv"), **options})  # type: ignore[arg-type]
 
 
 def parts_of(train: int, valid: int) -> Parts:
@@ -25,12 +37,28 @@ def parts_of(train: int, valid: int) -> Parts:
 
 def planned(**options: object) -> list[PlannedArm]:
     """Return the planned arms of these kinds; a kind that is added later changes nothing here."""
-    arms = plan_arms(AskedArms(base=BASE, **options))  # type: ignore[arg-type]
+    arms = plan_arms(ArmOptions(base=BASE, **options))  # type: ignore[arg-type]
     return [arm for arm in arms if arm.kind in KINDS]
 
 
 def names(cells: list[Cell]) -> list[str]:
     return [cell.name for cell in cells]
+
+
+def test_seeds_are_counted_from_one_or_named() -> None:
+    assert request(seeds=3).seed_numbers == [1, 2, 3]
+    assert request(seeds=[0, 7]).seed_numbers == [0, 7]
+
+
+@pytest.mark.parametrize("seeds", [0, [], [1, 1], [-1]])
+def test_seeds_that_cannot_be_used(seeds: object) -> None:
+    with pytest.raises(RecipeError, match="seeds"):
+        assert request(seeds=seeds).seed_numbers
+
+
+def test_only_files_are_paths() -> None:
+    tables = Tables(data="a.tsv", valid=[Example("x", "y")], aux_data=["b.tsv"])
+    assert request(tables=tables, corpus=["c.txt"]).paths == ["a.tsv", "b.tsv", "c.txt"]
 
 
 def test_the_usual_arms() -> None:
@@ -117,7 +145,7 @@ def test_all_labels_come_first_and_a_deterministic_arm_needs_one_seed_there() ->
     assert [cell.is_full for cell in cells] == [cell.labels == 80 for cell in cells]
 
 
-def test_asking_for_all_labels_by_number_adds_nothing() -> None:
+def test_the_number_of_all_labels_adds_nothing() -> None:
     arms = planned()
     assert plan_cells(arms, [80], [1], parts_of(80, 20)) == plan_cells(
         arms, [], [1], parts_of(80, 20)
@@ -139,8 +167,13 @@ def test_an_arm_with_feature_runs_is_compared_with_those_without() -> None:
     assert pairs == [*without, ("stacked+runs", "tfidf"), ("stacked+runs", "stacked")]
 
 
-def test_arms_that_are_asked_about_single_texts() -> None:
+def test_arms_that_are_shown_on_single_texts() -> None:
     arms = planned(others={"causal": OTHER}, frozen=True, feature_runs=[OTHER], auxiliary_texts=9)
     assert detailed_arms(arms) == [
         *("pretrained", "scratch", "tfidf", "stacked", "ensemble", "stacked+runs", "tfidf+aux"),
     ]
+
+
+def test_the_bases_that_a_report_presents() -> None:
+    arms = planned(others={"causal": OTHER}, frozen=True, feature_runs=[OTHER])
+    assert presented_bases(arms) == {"pretrained": BASE, "causal": OTHER}

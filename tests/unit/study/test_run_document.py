@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from greffe.run import RunDirectory
-from greffe.study.arms import AskedArms
-from greffe.study.model_views import parameter_rows, parameter_tables
-from greffe.study.plan import plan_arms
+from greffe.study.model_views import parameter_rows
 from greffe.study.run_document import RunDocument, run_document
 
 FreshRun = Callable[..., RunDirectory]
@@ -29,9 +27,3 @@ def test_parameters_are_counted_with_their_totals(fresh_run: FreshRun) -> None:
     totals = [row for row in rows if row.is_total]
     assert len(totals) == 2  # the base, and the base with a classifier
     assert totals[1].closed == totals[0].closed + 3 * 16 + 3
-
-
-def test_one_table_for_each_base(fresh_run: FreshRun) -> None:
-    base, other = fresh_run("base"), fresh_run("other")
-    arms = plan_arms(AskedArms(base=base, others={"other": other}, frozen=True))
-    assert list(parameter_tables(arms, classes=2)) == ["pretrained", "other"]

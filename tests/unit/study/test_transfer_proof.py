@@ -9,7 +9,7 @@ from greffe.data.tables import Example
 from greffe.progress import quiet
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
-from greffe.study.arms import AskedArms, Cell
+from greffe.study.arms import ArmOptions, Cell
 from greffe.study.cell_inputs import CellInputs
 from greffe.study.folder import CellResult
 from greffe.study.layer_changes import PartMove
@@ -20,7 +20,7 @@ from greffe.study.transfer_proof import prove_transfer
 
 def test_tensors_hashes_moves_and_probes(fresh_run: Callable[..., RunDirectory]) -> None:
     base, other = fresh_run("base"), fresh_run("other", ["a", "b"])
-    arms = plan_arms(AskedArms(base=base, others={"other": other}))
+    arms = plan_arms(ArmOptions(base=base, others={"other": other}))
     pool = [Example(text, label) for label, text in toy_reviews(60, seed=5)]
     inputs = CellInputs(part_data(pool, pool[:10], pool[:10], seed=0), Training())
     results = {
@@ -35,7 +35,7 @@ def test_tensors_hashes_moves_and_probes(fresh_run: Callable[..., RunDirectory])
         for seed in (1, 3)
     }
     with quiet():
-        proof = prove_transfer(arms, inputs, results, seed=0)
+        proof = prove_transfer({"pretrained": base, "other": other}, inputs, results, seed=0)
     assert proof.taken and all(name.startswith("base.") for name in proof.taken)
     assert all(name.startswith("heads.classification.") for name in proof.new)
     assert proof.base_hash == inputs.base_hash(base)

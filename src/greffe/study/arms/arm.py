@@ -23,8 +23,8 @@ ARMS: dict[str, type[PlannedArm]] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedArms:
-    """The runs and options from which the arms of a study follow."""
+class ArmOptions:
+    """The runs and options that determine the arms of a study."""
 
     base: RunDirectory
     """The run whose pretraining is in question."""
@@ -50,37 +50,29 @@ class PlannedArm(ABC):
     """Color, dash and marker in the charts, unique among all kinds."""
     weight_per_label: ClassVar[float]
     """Rough duration of one training per label; 1 for a full fine-tuning."""
-    compared_with: ClassVar[tuple[str, ...]]
+    compared_with: ClassVar[tuple[str, ...]] = ()
     """Names of the arms that the usual arm of this kind is compared with."""
     uses_weights: ClassVar[bool] = False
     """Whether the weights of `run` take part, rather than its architecture alone."""
     presents_base: ClassVar[bool] = False
     """Whether the report shows the parameters, samples and probe of its run."""
     is_detailed: ClassVar[bool] = True
-    """Whether the usual arm of this kind is asked about single texts and about more labels."""
+    """Whether the report shows the usual arm of this kind on single texts and with more labels."""
     is_baseline: ClassVar[bool] = False
     """Whether it comes first in the verdict if it beats the pretrained arm."""
     is_constant: ClassVar[bool] = False
-    """Whether it gives every text the same answer by design."""
+    """Whether it predicts the same class for every text by design."""
     is_deterministic: ClassVar[bool] = False
     """Whether the seed changes nothing, except which texts are drawn where labels are few."""
 
     name: str
     run: RunDirectory | None = None
-
-    @classmethod
-    def name_id(cls) -> str:
-        """Return the catalog id of its short name."""
-        return f"arms.{cls.kind}"
-
-    @classmethod
-    def title_id(cls) -> str:
-        """Return the catalog id of its long name."""
-        return f"arm_titles.{cls.kind}"
+    feature_runs: tuple[RunDirectory, ...] = ()
+    """Runs whose class scores are features of this arm."""
 
     @classmethod
     @abstractmethod
-    def planned(cls, asked: AskedArms) -> list[Self]:
+    def planned(cls, options: ArmOptions) -> list[Self]:
         """Return the arms of this kind that a study has."""
 
     @property
@@ -97,11 +89,6 @@ class PlannedArm(ABC):
     def opponents(self) -> tuple[str, ...]:
         """Names of the arms that it is compared with, where a study has them."""
         return self.compared_with
-
-    @property
-    def feature_runs(self) -> tuple[RunDirectory, ...]:
-        """Runs whose class scores are features of this arm."""
-        return ()
 
     def weight(self, labels: int) -> float:
         """Return how long a training with so many labels takes relative to others, roughly."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
 from greffe.baselines.ensembling import ensemble_probabilities
-from greffe.study.arms.arm import AskedArms, Cell, DerivedArm, register
+from greffe.study.arms.arm import ArmOptions, Cell, DerivedArm, register
 from greffe.study.folder import CellResult
 
 FIRST, SECOND = "pretrained", "tfidf"
@@ -19,17 +19,17 @@ FIRST, SECOND = "pretrained", "tfidf"
 class EnsembleArm(DerivedArm):
     """The geometric mean of the probabilities of the pretrained arm and of TF-IDF."""
 
-    kind: ClassVar[str] = "ensemble"
-    order: ClassVar[int] = 7
-    style_slot: ClassVar[int] = 9
-    weight_per_label: ClassVar[float] = 0.0
-    compared_with: ClassVar[tuple[str, ...]] = ("tfidf",)
-    uses_weights: ClassVar[bool] = True
+    kind = "ensemble"
+    order = 7
+    style_slot = 9
+    weight_per_label = 0.0
+    compared_with = ("tfidf",)
+    uses_weights = True
 
     @classmethod
-    def planned(cls, asked: AskedArms) -> list[Self]:
+    def planned(cls, options: ArmOptions) -> list[Self]:
         """Return one arm, in every study."""
-        return [cls(cls.kind, asked.base)]
+        return [cls(cls.kind, options.base)]
 
     def derive(self, trained: Mapping[Cell, CellResult]) -> dict[Cell, CellResult]:
         """Return a result for each of the pretrained arm's, with TF-IDF's on the same labels."""

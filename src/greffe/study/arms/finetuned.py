@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
@@ -25,8 +24,8 @@ from greffe.training.checkpoint import load_model, load_tokenizer, run_weights
 class FinetunedArm(TrainedArm):
     """A transformer, fine-tuned with the study's recipe."""
 
-    weight_per_label: ClassVar[float] = 1.0
-    changes: ClassVar[tuple[str, ...]] = ()
+    weight_per_label = 1.0
+    changes = ()
     """Changes to the recipe, before the user's own."""
 
     @property

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Self
 
-from greffe.study.arms.arm import AskedArms, register
+from greffe.study.arms.arm import ArmOptions, register
 from greffe.study.arms.finetuned import FinetunedArm
 
 SUFFIX = "-frozen"
@@ -14,20 +14,20 @@ SUFFIX = "-frozen"
 class FrozenArm(FinetunedArm):
     """A frozen base; only the classifier's head learns."""
 
-    kind: ClassVar[str] = "frozen"
-    order: ClassVar[int] = 3
-    style_slot: ClassVar[int] = 2
-    weight_per_label: ClassVar[float] = 0.4
-    compared_with: ClassVar[tuple[str, ...]] = ("pretrained",)
-    uses_weights: ClassVar[bool] = True
-    is_detailed: ClassVar[bool] = False
+    kind = "frozen"
+    order = 3
+    style_slot = 2
+    weight_per_label = 0.4
+    compared_with = ("pretrained",)
+    uses_weights = True
+    is_detailed = False
     # A head alone is a small convex problem: it takes a rate that would ruin a base.
-    changes: ClassVar[tuple[str, ...]] = ("train.freeze=base", "train.lr=0.01")
+    changes = ("train.freeze=base", "train.lr=0.01")
 
     @classmethod
-    def planned(cls, asked: AskedArms) -> list[Self]:
-        """Return one arm for the base and each further run, if frozen arms are asked for."""
-        if not asked.frozen:
+    def planned(cls, options: ArmOptions) -> list[Self]:
+        """Return one arm for the base and each further run, if frozen arms are requested."""
+        if not options.frozen:
             return []
-        others = (cls(f"{name}{SUFFIX}", run) for name, run in asked.others.items())
-        return [cls(cls.kind, asked.base), *others]
+        others = (cls(f"{name}{SUFFIX}", run) for name, run in options.others.items())
+        return [cls(cls.kind, options.base), *others]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
 
 import torch
 
@@ -24,10 +23,10 @@ from greffe.study.parts import labelled_subset
 class LinearArm(TrainedArm):
     """TF-IDF with logistic regression; further features and texts as its run and options say."""
 
-    is_deterministic: ClassVar[bool] = True
-    takes_auxiliary: ClassVar[bool] = False
+    is_deterministic = True
+    takes_auxiliary = False
     """Whether it learns from the auxiliary texts too."""
-    keeps_run: ClassVar[bool] = False
+    keeps_run = False
     """Whether the model fitted to all labels is kept, to predict with it like with any run."""
 
     def key_inputs(self, inputs: CellInputs, seed: int) -> list[object]:

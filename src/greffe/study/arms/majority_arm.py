@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
 from greffe.baselines.linear_classifier import majority
 from greffe.evaluation.metrics import label_indices
-from greffe.study.arms.arm import AskedArms, Cell, TrainedArm, register
+from greffe.study.arms.arm import ArmOptions, Cell, TrainedArm, register
 from greffe.study.cell_inputs import CellInputs
 from greffe.study.folder import CellResult, rounded
 from greffe.study.parts import labelled_subset
@@ -19,18 +19,17 @@ from greffe.study.parts import labelled_subset
 class MajorityArm(TrainedArm):
     """The class frequencies of the training texts, for every text."""
 
-    kind: ClassVar[str] = "majority"
-    order: ClassVar[int] = 4
-    style_slot: ClassVar[int] = 3
-    weight_per_label: ClassVar[float] = 0.0
-    compared_with: ClassVar[tuple[str, ...]] = ()
-    is_detailed: ClassVar[bool] = False
-    is_baseline: ClassVar[bool] = True
-    is_constant: ClassVar[bool] = True
-    is_deterministic: ClassVar[bool] = True
+    kind = "majority"
+    order = 4
+    style_slot = 3
+    weight_per_label = 0.0
+    is_detailed = False
+    is_baseline = True
+    is_constant = True
+    is_deterministic = True
 
     @classmethod
-    def planned(cls, asked: AskedArms) -> list[Self]:
+    def planned(cls, options: ArmOptions) -> list[Self]:
         """Return one arm, in every study."""
         return [cls(cls.kind)]
 

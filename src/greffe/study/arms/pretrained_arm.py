@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Self
 
-from greffe.study.arms.arm import AskedArms, register
+from greffe.study.arms.arm import ArmOptions, register
 from greffe.study.arms.finetuned import FinetunedArm
 
 AFTER_SCRATCH = 2
@@ -14,17 +14,18 @@ AFTER_SCRATCH = 2
 class PretrainedArm(FinetunedArm):
     """A pretrained base, fine-tuned whole."""
 
-    kind: ClassVar[str] = "pretrained"
-    order: ClassVar[int] = 0
-    style_slot: ClassVar[int] = 0
-    compared_with: ClassVar[tuple[str, ...]] = ("scratch", "tfidf")
-    uses_weights: ClassVar[bool] = True
-    presents_base: ClassVar[bool] = True
+    kind = "pretrained"
+    order = 0
+    style_slot = 0
+    compared_with = ("scratch", "tfidf")
+    uses_weights = True
+    presents_base = True
 
     @classmethod
-    def planned(cls, asked: AskedArms) -> list[Self]:
+    def planned(cls, options: ArmOptions) -> list[Self]:
         """Return the arm of the base, then one for each further run."""
-        return [cls(cls.kind, asked.base), *(cls(name, run) for name, run in asked.others.items())]
+        others = (cls(name, run) for name, run in options.others.items())
+        return [cls(cls.kind, options.base), *others]
 
     @property
     def position(self) -> int:

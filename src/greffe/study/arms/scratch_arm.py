@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Self
 
-from greffe.study.arms.arm import AskedArms, register
+from greffe.study.arms.arm import ArmOptions, register
 from greffe.study.arms.finetuned import FinetunedArm
 
 
@@ -12,12 +12,11 @@ from greffe.study.arms.finetuned import FinetunedArm
 class ScratchArm(FinetunedArm):
     """The base's architecture with random weights, fine-tuned whole."""
 
-    kind: ClassVar[str] = "scratch"
-    order: ClassVar[int] = 1
-    style_slot: ClassVar[int] = 1
-    compared_with: ClassVar[tuple[str, ...]] = ()
+    kind = "scratch"
+    order = 1
+    style_slot = 1
 
     @classmethod
-    def planned(cls, asked: AskedArms) -> list[Self]:
+    def planned(cls, options: ArmOptions) -> list[Self]:
         """Return one arm, in every study."""
-        return [cls(cls.kind, asked.base)]
+        return [cls(cls.kind, options.base)]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Self
 
-from greffe.study.arms.arm import AskedArms, register
+from greffe.study.arms.arm import ArmOptions, register
 from greffe.study.arms.linear_fit import LinearArm
 
 
@@ -12,15 +12,15 @@ from greffe.study.arms.linear_fit import LinearArm
 class StackedArm(LinearArm):
     """TF-IDF and a base's features with logistic regression."""
 
-    kind: ClassVar[str] = "stacked"
-    order: ClassVar[int] = 6
-    style_slot: ClassVar[int] = 5
-    weight_per_label: ClassVar[float] = 0.2
-    compared_with: ClassVar[tuple[str, ...]] = ("tfidf", "pretrained")
-    uses_weights: ClassVar[bool] = True
-    keeps_run: ClassVar[bool] = True
+    kind = "stacked"
+    order = 6
+    style_slot = 5
+    weight_per_label = 0.2
+    compared_with = ("tfidf", "pretrained")
+    uses_weights = True
+    keeps_run = True
 
     @classmethod
-    def planned(cls, asked: AskedArms) -> list[Self]:
+    def planned(cls, options: ArmOptions) -> list[Self]:
         """Return one arm, in every study."""
-        return [cls(cls.kind, asked.base)]
+        return [cls(cls.kind, options.base)]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Self
 
-from greffe.study.arms.arm import AskedArms, register
+from greffe.study.arms.arm import ArmOptions, register
 from greffe.study.arms.linear_fit import LinearArm
 
 
@@ -12,14 +12,13 @@ from greffe.study.arms.linear_fit import LinearArm
 class TfidfArm(LinearArm):
     """TF-IDF of words and characters with logistic regression."""
 
-    kind: ClassVar[str] = "tfidf"
-    order: ClassVar[int] = 5
-    style_slot: ClassVar[int] = 4
-    weight_per_label: ClassVar[float] = 0.1
-    compared_with: ClassVar[tuple[str, ...]] = ()
-    is_baseline: ClassVar[bool] = True
+    kind = "tfidf"
+    order = 5
+    style_slot = 4
+    weight_per_label = 0.1
+    is_baseline = True
 
     @classmethod
-    def planned(cls, asked: AskedArms) -> list[Self]:
+    def planned(cls, options: ArmOptions) -> list[Self]:
         """Return one arm, in every study."""
         return [cls(cls.kind)]

@@ -8,14 +8,14 @@ import pytest
 from greffe.data.tables import Example
 from greffe.run import RunDirectory
 from greffe.seeding import rng
-from greffe.study.arms import AskedArms, Cell
+from greffe.study.arms import ArmOptions, Cell
 from greffe.study.arms.ensemble_arm import EnsembleArm
 from greffe.study.folder import CellResult, EpochEvaluation
 from greffe.study.parts import Parts
 from greffe.study.plan import plan_arms, plan_cells
 
 SEEDS = [3, 5]
-ASKED = AskedArms(
+ASKED = ArmOptions(
     base=RunDirectory("runs/base"), others={"other": RunDirectory("runs/other")}, frozen=True
 )
 ARMS = plan_arms(ASKED)

@@ -9,10 +9,10 @@ import pytest
 from greffe.report.catalog import load_catalog
 from greffe.report.charts.styles import SLOTS
 from greffe.run import RunDirectory
-from greffe.study.arms import ARMS, AskedArms, DerivedArm, PlannedArm, TrainedArm
+from greffe.study.arms import ARMS, ArmOptions, DerivedArm, PlannedArm, TrainedArm
 from greffe.study.plan import plan_arms
 
-EVERYTHING = AskedArms(
+EVERYTHING = ArmOptions(
     base=RunDirectory("runs/base"),
     others={"other": RunDirectory("runs/other")},
     frozen=True,
@@ -47,7 +47,7 @@ def test_every_kind_is_complete(kind: str) -> None:
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_every_kind_has_its_names_in_every_language(kind: str, language: str) -> None:
     catalog = load_catalog(language)  # type: ignore[arg-type]
-    assert catalog.has(ARMS[kind].name_id()) and catalog.has(ARMS[kind].title_id())
+    assert catalog.has(f"arms.{kind}") and catalog.has(f"arm_titles.{kind}")
 
 
 def test_planned_arms_have_names_of_their_own() -> None:
