@@ -66,22 +66,24 @@ def test_auxiliary_data_on_two_ranks(world, tmp_path):
         rows = (f"{label}\t{text}\n" for label, text in toy_reviews(40, seed=seed))
         path.write_text("".join(rows) + world.train.read_text("utf-8"), "utf-8")
     with quiet():
-        alone = greffe.finetune(
-            world.base,
-            data=world.train,
-            valid=world.valid,
-            aux_data=[others],
-            out=tmp_path / "one",
-            budget="4steps",
-            changes=[*CHOICES, "objective.dropout=0"],
+        alone, _ = (
+            greffe.finetune(
+                world.base,
+                data=world.train,
+                valid=world.valid,
+                aux_data=[table],
+                out=tmp_path / out,
+                budget="4steps",
+                changes=[*CHOICES, *HEAD],
+            )
+            for table, out in ((others, "one"), (before, "two"))
         )
-    words = ("finetune", "--from", world.base, "--data", world.train, "--valid", world.valid)
-    for table in (before, others):  # the second time over what the first has left
-        errors = on_two_ranks(
-            *(*words, "--aux-data", table, "--out", tmp_path / "two", "--overwrite"),
-            *("--budget", "4steps", "--set", "objective.dropout=0"),
-        )
-        assert errors.count("24 texts are in your data too") == 1
+    errors = on_two_ranks(  # over the run that was trained on another table
+        *("finetune", "--from", world.base, "--data", world.train, "--valid", world.valid),
+        *("--aux-data", others, "--out", tmp_path / "two", "--overwrite", "--budget", "4steps"),
+        *(word for change in HEAD for word in ("--set", change)),
+    )
+    assert errors.count("24 texts are in your data too") == 1
     assert_same(alone, greffe.load(tmp_path / "two"))
 
 
