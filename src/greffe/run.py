@@ -97,8 +97,9 @@ def new_lineage(**fields: Any) -> Lineage:
 
 
 def this_command() -> list[str]:
-    """Return the command line of this process."""
-    return [Path(sys.argv[0]).name, *sys.argv[1:]]
+    """Return the command line of this process, the same for `greffe` and `python -m greffe`."""
+    program = Path(sys.argv[0]).name
+    return ["greffe" if program == "__main__.py" else program, *sys.argv[1:]]
 
 
 def this_moment() -> str:

@@ -403,3 +403,9 @@ def test_a_damaged_line_of_metrics_is_named(run: RunDirectory) -> None:
     (run.path / METRICS_FILE).write_bytes(b'{"step": 1}\n{"st\xffep": 2\n{"step": 3}\n')
     with pytest.raises(CorruptError, match="line 2"):
         list(run.metrics())
+
+
+@pytest.mark.parametrize("program", ["/usr/bin/greffe", "/somewhere/greffe/__main__.py"])
+def test_the_command_is_recorded_by_its_name(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [program, "show", "lab"])
+    assert run_module.this_command() == ["greffe", "show", "lab"]
