@@ -43,7 +43,7 @@ def test_the_sections_come_in_order(page):
     ]
 
 
-def test_the_verdict_stands_first(page, study):
+def test_the_verdict_comes_first(page, study):
     assert page.locator(".headline").text_content() == study.verdict_in("en").headline
 
 

@@ -73,6 +73,8 @@ def _mistakes(spec: ModelSpec, vocab: int, classes: int) -> list[Mistake]:
     width, inner, layers = spec.width, spec.feed_forward, spec.layers
     wide, default = 4 * width, PYTORCH_FEED_FORWARD
     rounded = vocab // 1000 * 1000
+    blocks = account(spec, vocab, {}).blocks
+    layer = next(row.closed for row in blocks if row.block == "one_layer")
 
     def shaped(**changes: Any) -> Totals:
         return _totals(spec.model_copy(update=changes), vocab, heads)
@@ -109,11 +111,7 @@ def _mistakes(spec: ModelSpec, vocab: int, classes: int) -> list[Mistake]:
         ),
         mistake("wide_feed_forward", inner_of(wide), shaped(feed_forward=wide)),
         mistake("default_feed_forward", inner_of(default), shaped(feed_forward=default)),
-        mistake(
-            "one_layer",
-            f"− {layers - 1} × {_layer(spec, vocab):,}",
-            shaped(layers=1),
-        ),
+        mistake("one_layer", f"− {layers - 1} × {layer:,}", shaped(layers=1)),
         mistake(
             "projections_a_head",
             f"+ {layers} × {spec.heads - 1} × 3 × ({width} × {width} + {width})",
@@ -142,10 +140,6 @@ def _mistakes(spec: ModelSpec, vocab: int, classes: int) -> list[Mistake]:
             counting(lambda name: not ("heads." in name and _is_bias(name))),
         ),
     ]
-
-
-def _layer(spec: ModelSpec, vocab: int) -> int:
-    return next(row.closed for row in account(spec, vocab, {}).blocks if row.block == "one_layer")
 
 
 def _is_norm(name: str) -> bool:

@@ -11,7 +11,6 @@ from greffe.lab.lab_document import (
     Counting,
     Heads,
     Mistake,
-    NextWords,
     OtherMistake,
     Totals,
 )
@@ -95,8 +94,14 @@ def _shapes_table(heads: Heads, catalog: Catalog) -> Table:
 
 def _next_table(heads: Heads, catalog: Catalog) -> Table:
     table = TableBuilder(heads.answers.next_words, catalog)
-    table.text("after", lambda one: _piece(one, catalog), lambda one: one.piece)
-    table.text("expected", lambda one: _expected(one, catalog))
+    start = catalog("lab.heads.sos")
+    table.text(
+        "after", lambda one: start if one.piece == START else one.piece, lambda one: one.piece
+    )
+    table.text(
+        "expected",
+        lambda one: ", ".join(f"{piece} ({catalog.percent(p, 0)})" for piece, p in one.expected),
+    )
     return table.build("next_words")
 
 
@@ -105,14 +110,6 @@ def _class_table(heads: Heads, catalog: Catalog) -> Table:
     table.text("class", lambda one: one[0])
     table.percent("probability", lambda one: one[1])
     return table.build("classes")
-
-
-def _piece(one: NextWords, catalog: Catalog) -> str:
-    return catalog("lab.heads.sos") if one.piece == START else one.piece
-
-
-def _expected(one: NextWords, catalog: Catalog) -> str:
-    return ", ".join(f"{piece} ({catalog.percent(share, 0)})" for piece, share in one.expected)
 
 
 def _shape(sizes: Sequence[int]) -> str:
@@ -134,7 +131,7 @@ def counting_section(counting: Counting, catalog: Catalog) -> Section:
                 base=catalog.number(targets.base),
                 classifier=catalog.number(targets.classifier),
                 language_model=catalog.number(targets.language_model),
-                share=catalog.percent(embedding, 0),
+                fraction=catalog.percent(embedding, 0),
             )
         ),
         parameters_table(

@@ -5,7 +5,7 @@ Knows where files are and how many texts to generate, nothing of the experiments
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from greffe.config.options import Reading
@@ -62,9 +62,10 @@ class Inputs(Spec):
 def sample_inputs(folder: Path, size: LabSize, budget: str | None, overwrite: bool) -> Inputs:
     """Write generated reviews, unlabelled and labelled, and return the inputs."""
     tables = {"train": (size.labels, 1), "valid": (size.valid, 2), "test": (size.test, 3)}
-    _write_lines(folder / "corpus.txt", lambda: toy_documents(size.documents, seed=0), overwrite)
+    _write_lines(folder / "corpus.txt", toy_documents(size.documents, seed=0), overwrite)
     for name, (count, seed) in tables.items():
-        _write_lines(folder / f"{name}.tsv", _reviews(count, seed), overwrite)
+        lines = (f"{label}\t{text}" for label, text in toy_reviews(count, seed=seed))
+        _write_lines(folder / f"{name}.tsv", lines, overwrite)
     changes = ["model.width=96", "model.feed_forward=192", "train.batch=32"]
     return Inputs(
         recipe=load_recipe("tiny").with_changes(changes),
@@ -86,10 +87,6 @@ def sample_inputs(folder: Path, size: LabSize, budget: str | None, overwrite: bo
             recipe="lab",
         ),
     )
-
-
-def _reviews(count: int, seed: int) -> Callable[[], Iterable[str]]:
-    return lambda: (f"{label}\t{text}" for label, text in toy_reviews(count, seed=seed))
 
 
 def file_inputs(
@@ -115,7 +112,7 @@ def file_inputs(
     if corpus is None:
         notice("no --corpus given: the bases read only the training reviews, which is little text")
         reviews = (example.text for example in read_examples(lab_data / TRAIN, Reading()))
-        _write_lines(text, lambda: (" ".join(review.split()) for review in reviews), overwrite)
+        _write_lines(text, (" ".join(review.split()) for review in reviews), overwrite)
     return Inputs(
         recipe=load_recipe("lab"),
         corpus=text,
@@ -140,7 +137,7 @@ def file_inputs(
     )
 
 
-def _write_lines(path: Path, lines: Callable[[], Iterable[str]], overwrite: bool) -> None:
+def _write_lines(path: Path, lines: Iterable[str], overwrite: bool) -> None:
     """Write a file unless it exists: a corpus records the file it was made from."""
     if overwrite or not path.exists():
-        write_atomic(path, "".join(f"{line}\n" for line in lines()).encode())
+        write_atomic(path, "".join(f"{line}\n" for line in lines).encode())

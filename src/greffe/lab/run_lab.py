@@ -1,4 +1,4 @@
-"""The whole lab: runs the experiments of each question and writes the page.
+"""The lab: runs the experiments of each question and writes the page.
 
 Every step writes its result into the output folder; the same command resumes from there.
 """
@@ -17,13 +17,7 @@ from greffe.errors import RecipeError
 from greffe.inference.matrices import model_matrices
 from greffe.lab.counting import count_parameters
 from greffe.lab.inputs import Inputs, LabSize, file_inputs, sample_inputs
-from greffe.lab.lab_document import (
-    Attention,
-    ChainTask,
-    LabDocument,
-    MaskTask,
-    OrderTask,
-)
+from greffe.lab.lab_document import Attention, ChainTask, LabDocument, MaskTask, OrderTask
 from greffe.lab.lab_page import write_lab_page
 from greffe.lab.tasks import TaskSize, one_thread
 from greffe.lab.two_heads import examine_heads
@@ -61,7 +55,10 @@ def lab(
             hint="to study a base of your own text, use greffe compare",
         )
     folder, size = Path(out), size or LabSize()
-    _make(folder / DATA)
+    try:
+        (folder / DATA).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise disk_error(error, folder / DATA) from error
     inputs = (
         sample_inputs(folder / DATA, size, budget, overwrite)
         if lab_data is None
@@ -103,34 +100,23 @@ def _attention(folder: Path, own: Recipe, size: TaskSize, overwrite: bool) -> At
     steps = size.mask_steps * 2 + size.order_steps * 4 + size.chain_steps * 2
     with Progress("small tasks", steps * size.seeds, "steps") as progress, one_thread():
 
-        def done(kind: type[_Task], run: Callable[[TaskSize, Progress], _Task]) -> _Task:
-            return _kept(folder / f"{kind.__name__}.json", kind, run, size, progress, overwrite)
+        def result(kind: type[_Task], run: Callable[[TaskSize, Progress], _Task]) -> _Task:
+            """Return the result of an earlier run of a task with the same sizes, or run it."""
+            path, sizes = folder / f"{kind.__name__}.json", size.model_dump(mode="json")
+            if path.exists() and not overwrite:
+                earlier = read_json(path, "the result of a lab task")
+                if earlier.get("size") == sizes:
+                    return kind.model_validate(earlier["found"])
+            found = run(size, progress)
+            write_json(path, {"size": sizes, "found": found.model_dump(mode="json")})
+            return found
 
         return Attention(
             pictures=[mask, bidirectional, positions],
-            mask=done(MaskTask, mask_task),
-            order=done(OrderTask, order_task),
-            chain=done(ChainTask, chain_task),
+            mask=result(MaskTask, mask_task),
+            order=result(OrderTask, order_task),
+            chain=result(ChainTask, chain_task),
         )
-
-
-def _kept(
-    path: Path,
-    kind: type[_Task],
-    run: Callable[[TaskSize, Progress], _Task],
-    size: TaskSize,
-    progress: Progress,
-    overwrite: bool,
-) -> _Task:
-    """Return the result of an earlier run of a task with the same sizes, or run it."""
-    asked = size.model_dump(mode="json")
-    if path.exists() and not overwrite:
-        known = read_json(path, "the result of a lab task")
-        if known.get("size") == asked:
-            return kind.model_validate(known["found"])
-    found = run(size, progress)
-    write_json(path, {"size": asked, "found": found.model_dump(mode="json")})
-    return found
 
 
 def _bases(folder: Path, inputs: Inputs, overwrite: bool) -> tuple[Run, Run, int]:
@@ -182,10 +168,3 @@ def _study(
         language=language,
         overwrite=overwrite,
     )
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise disk_error(error, folder) from error

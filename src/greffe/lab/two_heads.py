@@ -54,7 +54,8 @@ def head_shapes(model: Model, ids: Tensor, name: str) -> HeadShapes:
         vocabulary = model.scores(hidden, "next_token")
         classes = model.scores(hidden, "classification")
     decoder, _ = model.vocabulary_head("next_token").decoder(model.base.embedding.weight)
-    targets = _next_ids(ids)
+    score = model.heads["classification"].score
+    assert isinstance(score, torch.nn.Linear)
     return HeadShapes(
         recipe=name,
         tokens=ids.shape[1],
@@ -64,9 +65,9 @@ def head_shapes(model: Model, ids: Tensor, name: str) -> HeadShapes:
         hidden=list(hidden.shape),
         next_token_weight=list(decoder.shape),
         next_token_scores=list(vocabulary.shape),
-        next_token_targets=list(targets.shape),
+        next_token_targets=list(ids[:, 1:].shape),
         next_token_parameters=_count(model, "next_token"),
-        classification_weight=list(_weight(model).shape),
+        classification_weight=list(score.weight.shape),
         classification_scores=list(classes.shape),
         classification_targets=[len(ids)],
         classification_parameters=_count(model, "classification"),
@@ -82,7 +83,7 @@ def first_losses(model: Model, ids: Tensor) -> Untrained:
         # The mean over all labels: an untrained head should do about as well on each.
         each = torch.arange(classes.shape[-1])
         of_class = F.cross_entropy(classes.expand(len(each), -1), each)
-        of_word = F.cross_entropy(vocabulary.flatten(0, 1), _next_ids(ids).flatten())
+        of_word = F.cross_entropy(vocabulary.flatten(0, 1), ids[:, 1:].flatten())
     return Untrained(
         next_token=float(of_word),
         next_token_guess=math.log(model.vocab),
@@ -96,9 +97,8 @@ def two_answers(causal: Run, classifier: Run, sentence: str) -> TwoAnswers:
     tokenizer = causal.tokenizer
     ids = _ids(tokenizer, sentence)
     with evaluation_mode(causal.model):
-        probabilities = causal.model(ids, "next_token", causal=True)[0].softmax(
-            dim=-1
-        )  # [T, vocab]
+        scores = causal.model(ids, "next_token", causal=True)[0]
+        probabilities = scores.softmax(dim=-1)  # [T, vocab]
     row = ids[0].tolist()
     pieces = [_piece(tokenizer, number) for number in row]
     # The last piece is <eos>: nothing comes after it.
@@ -119,16 +119,6 @@ def two_answers(causal: Run, classifier: Run, sentence: str) -> TwoAnswers:
 
 def _ids(tokenizer: Tokenizer, sentence: str) -> Tensor:
     return torch.from_numpy(tokenizer.wrap(tokenizer.encode(sentence)))[None]  # [1, T]
-
-
-def _next_ids(ids: Tensor) -> Tensor:
-    return ids[:, 1:]
-
-
-def _weight(model: Model) -> Tensor:
-    score = model.heads["classification"].score
-    assert isinstance(score, torch.nn.Linear)
-    return score.weight
 
 
 def _count(model: Model, kind: str) -> int:

@@ -180,21 +180,24 @@ def _figure_html(figure: Figure, catalog: Catalog) -> str:
 # --- as Markdown ----------------------------------------------------------------------------------
 
 
-def section_markdown(found: Section) -> str:
-    """Return a section with its tables."""
-    parts = [f"## {markdown_text(found.title)}", markdown_text(found.lead)]
-    parts += [_block_markdown(block) for block in found.blocks]
+def section_markdown(section: Section, drawings: str = "") -> str:
+    """Return a section; figures link to their files in the folder `drawings`, or are tables."""
+    parts = [f"## {markdown_text(section.title)}", markdown_text(section.lead)]
+    parts += [_block_markdown(block, drawings) for block in section.blocks]
     return "\n\n".join(parts)
 
 
-def _block_markdown(block: Block) -> str:
+def _block_markdown(block: Block, drawings: str) -> str:
     match block:
         case Figure():
-            return f"{markdown_text(block.caption)}\n\n{_titled(block.table)}"
+            title, caption = markdown_text(block.title), markdown_text(block.caption)
+            if drawings:
+                return f"**{title}.** {caption}\n\n![{title}]({drawings}/{block.ident}.svg)"
+            return f"{caption}\n\n{_titled(block.table)}"
         case Partial():
             return _titled(block.table)
         case SideBySide():
-            return "\n\n".join(_block_markdown(figure) for figure in block.figures)
+            return "\n\n".join(_block_markdown(figure, drawings) for figure in block.figures)
         case Table():
             return _titled(block)
         case Prose():

@@ -51,15 +51,15 @@ def page_html(page: Page, catalog: Catalog) -> str:
     )
 
 
-def page_markdown(page: Page) -> str:
-    """Return the page as Markdown: sentences and tables, no drawings."""
+def page_markdown(page: Page, drawings: str = "") -> str:
+    """Return the page as Markdown; figures link to `drawings`, a folder, or are tables."""
     sentences = "\n".join(f"- {markdown_text(sentence)}" for sentence in page.sentences)
     parts = [
         f"# {markdown_text(page.title)}",
         f"**{markdown_text(page.headline)}**",
         sentences,
         markdown_text(page.about),
-        *(section_markdown(section) for section in page.sections),
+        *(section_markdown(section, drawings) for section in page.sections),
         markdown_text(page.footer),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

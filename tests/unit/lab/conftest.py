@@ -101,7 +101,7 @@ def _mask_task() -> MaskTask:
 
 
 def _order_task() -> OrderTask:
-    shares = {
+    accuracies = {
         ("bidirectional", True): 0.99,
         ("bidirectional", False): 0.5,
         ("causal", True): 0.98,
@@ -113,8 +113,8 @@ def _order_task() -> OrderTask:
         seeds=5,
         texts=500,
         arms=[
-            OrderArm(reading=reading, has_positions=has, accuracy=estimate(share, seeds=5))
-            for (reading, has), share in shares.items()
+            OrderArm(reading=reading, has_positions=has, accuracy=estimate(accuracy, seeds=5))
+            for (reading, has), accuracy in accuracies.items()
         ],
     )
 

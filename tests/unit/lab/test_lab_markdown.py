@@ -1,4 +1,4 @@
-"""docs/lab.md: every picture that the text names is there and stands alone."""
+"""docs/lab.md: every picture that the text names exists and needs no page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole lab with tiny settings: it runs, goes on after an interruption, and reads lab files."""
+"""The lab with tiny settings: it runs, resumes after an interruption, and reads lab files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_corpus_for_the_sample_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_lab_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lab_runs_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""What the small tasks share: rows, the best that can be had, a training that learns."""
+"""What the small tasks share: rows, the best possible loss, a training that learns."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ def test_the_best_bits_of_one_row_by_hand() -> None:
     assert best_bits(language, torch.tensor([row])) == pytest.approx(expected)
 
 
-def test_the_chances_behind_the_best_bits_sum_to_one() -> None:
+def test_the_probabilities_behind_the_best_bits_sum_to_one() -> None:
     language = MarkovLanguage(0, words=3, order=2, branching=2)
     rows = torch.tensor(list(itertools.product([0], range(3), range(3))))
-    chances = [2 ** (-2 * best_bits(language, row[None])) for row in rows]
-    assert sum(chances) == pytest.approx(1.0)
+    probabilities = [2 ** (-2 * best_bits(language, row[None])) for row in rows]
+    assert sum(probabilities) == pytest.approx(1.0)
 
 
-def test_every_word_but_the_first_is_asked_for() -> None:
+def test_every_word_but_the_first_is_predicted() -> None:
     batch = NextWord(causal=True).prepare(torch.tensor([[4, 5, 6], [7, 8, 9]]))
     assert batch.indices is not None and batch.targets is not None
     assert batch.indices.tolist() == [0, 1, 3, 4]
     assert batch.targets.tolist() == [5, 6, 8, 9]
 
 
-def test_without_the_mask_the_last_word_changes_what_is_said_before_it() -> None:
+def test_without_the_mask_the_last_word_changes_the_scores_before_it() -> None:
     model = tiny_model(10, 8, {PREDICTIONS: NextTokenHead(tied=False)}, 0)
     rows = torch.tensor([[4, 5, 6], [4, 5, 7]])
     for causal, is_same in ((True, True), (False, False)):

@@ -1,14 +1,21 @@
-"""A page as tests read it."""
+"""Pages, tables and catalogs as tests read them."""
 
 from __future__ import annotations
 
+import csv
+import io
+import string
+from collections.abc import Callable
 from html.parser import HTMLParser
+
+from greffe.report.catalog import Catalog
+from greffe.report.report_table import Table, table_csv
 
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """Every element of a page; complains about one that is not closed in order."""
+    """Every element of a page; fails if one is not closed in order."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -36,3 +43,22 @@ class Page(HTMLParser):
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.elements if name == tag]
+
+
+def read_csv(table: Table) -> list[dict[str, str]]:
+    """Return the rows of a table written as CSV."""
+    return list(csv.DictReader(io.StringIO(table_csv(table))))
+
+
+def echo_catalog(catalog: Catalog, is_echoed: Callable[[str], bool]) -> Catalog:
+    """Return the catalog with the chosen sentences replaced by their ids and values."""
+
+    def echo(key: str, sentence: str) -> str:
+        if not is_echoed(key):
+            return sentence
+        names = [name for _, name, _, _ in string.Formatter().parse(sentence) if name]
+        return "\t".join([key, *(f"{name}={{{name}}}" for name in names)])
+
+    return Catalog(
+        catalog.language, {key: echo(key, text) for key, text in catalog.sentences.items()}
+    )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 
 import pytest
+from tests.unit.report.parsed_page import read_csv
 
 from greffe.report.catalog import load_catalog
 from greffe.report.evidence_tables import (
@@ -17,14 +16,9 @@ from greffe.report.evidence_tables import (
     parameters_table,
 )
 from greffe.report.number_format import Language
-from greffe.report.report_table import Table, table_csv
 from greffe.study.document import StudyDocument
 
 ENGLISH = load_catalog("en")
-
-
-def read_csv(table: Table) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(table_csv(table))))
 
 
 def test_a_large_matrix_is_thinned_and_says_so(study: StudyDocument) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from tests.unit.report.parsed_page import read_csv
 
 from greffe.report.catalog import load_catalog
 from greffe.report.report_table import (
@@ -16,7 +15,6 @@ from greffe.report.report_table import (
     cell,
     markdown_text,
     scrolling_html,
-    table_csv,
     table_html,
     table_markdown,
 )
@@ -34,10 +32,6 @@ def small_table() -> Table:
         [cell("a\nb", "raw, text"), cell("3 to 4", 0.03, 0.04), cell("5", 5)],
     ]
     return Table("small", 'A "small" table', columns, rows, frozenset({1}))
-
-
-def read_csv(table: Table) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(table_csv(table))))
 
 
 def test_html_escapes_and_heads_rows_and_columns() -> None:

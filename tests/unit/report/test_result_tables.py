@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import get_args
 
 import pytest
+from tests.unit.report.parsed_page import read_csv
 
 from greffe.report.catalog import load_catalog
 from greffe.report.number_format import Language
-from greffe.report.report_table import Table, table_csv, table_html, table_markdown
+from greffe.report.report_table import table_csv, table_html, table_markdown
 from greffe.report.result_tables import (
     arm_kinds_table,
     arms_table,
@@ -28,10 +27,6 @@ from greffe.study.document import StudyDocument
 
 ENGLISH = load_catalog("en")
 FRENCH = load_catalog("fr")
-
-
-def read_csv(table: Table) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(table_csv(table))))
 
 
 def test_csv_is_the_same_in_every_language(study: StudyDocument) -> None:

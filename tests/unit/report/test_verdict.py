@@ -6,14 +6,14 @@ nothing here; the real sentences are checked for being complete in every languag
 
 from __future__ import annotations
 
-import string
 from dataclasses import dataclass
 from typing import Any, get_args
 
 import pytest
+from tests.unit.report.parsed_page import echo_catalog
 
 from greffe.evaluation.intervals import Estimate
-from greffe.report.catalog import Catalog, load_catalog
+from greffe.report.catalog import load_catalog
 from greffe.report.number_format import Language
 from greffe.report.verdict import verdict
 from greffe.study.document import Comparison, LabelCurves, Saving, StudyDocument
@@ -33,23 +33,12 @@ class Claim:
         return self.values[name]
 
 
-def echo_catalog(language: Language) -> Catalog:
-    """The catalog, its claims replaced by their ids and placeholders."""
-
-    def echo(key: str, sentence: str) -> str:
-        if not key.startswith(CLAIMS) or key in PARTS:
-            return sentence
-        names = [name for _, name, _, _ in string.Formatter().parse(sentence) if name]
-        return "\t".join([key, *(f"{name}={{{name}}}" for name in names)])
-
-    sentences = load_catalog(language).sentences
-    return Catalog(language, {key: echo(key, text) for key, text in sentences.items()})
-
-
 def claims(document: StudyDocument, language: Language = "en") -> list[Claim]:
     """The claims of a verdict, the headline first, with ordinary spaces."""
-    found = verdict(document, echo_catalog(language))
-    sentences = verdict(document, load_catalog(language))
+    catalog = load_catalog(language)
+    echoing = echo_catalog(catalog, lambda key: key.startswith(CLAIMS) and key not in PARTS)
+    found = verdict(document, echoing)
+    sentences = verdict(document, catalog)
     texts = [sentences.headline, *sentences.sentences]
     assert all(text.strip() and "{" not in text.replace("{best}", "") for text in texts)
     claims = []
