@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -83,54 +83,6 @@ class LinearClassifier:
         self.weights = weights  # [TF-IDF columns + D, classes]
         self.bias = bias  # [classes]
 
-    @classmethod
-    def fit(
-        cls,
-        texts: Sequence[str],
-        targets: np.ndarray,
-        classes: int,
-        *,
-        use_tfidf: bool,
-        base: BaseReader | None,
-        feature_runs: Sequence[Reader] = (),
-        auxiliary: AuxiliaryData | None = None,
-        seed: int,
-    ) -> Self:
-        """Choose C, and the base's weight if there are other features, then fit on all texts."""
-        tfidf, terms = Tfidf.fit(texts) if use_tfidf else (None, None)
-        shared = None
-        if auxiliary is not None:
-            tfidf, terms, shared = add_shared_words(tfidf, terms, texts, auxiliary)
-        base_mean, base_scale, base_rows = _standardize([base.features(texts)] if base else [])
-        run_mean, run_scale, scores = _standardize(run_features(feature_runs, texts))
-        rows = FeatureRows(terms, base_rows, scores)
-        is_weighted = base is not None and (tfidf is not None or bool(feature_runs))
-        fit = _Fit(rows, texts, targets, classes, BASE_WEIGHTS if is_weighted else (1.0,), seed)
-        if auxiliary is None:
-            choice, solution = fit.alone()
-        else:
-            choice, solution = fit.with_auxiliary(auxiliary, shared)
-        return cls(
-            LinearSettings(
-                classes=classes,
-                texts=len(texts),
-                c=choice.c,
-                base_weight=choice.base_weight if is_weighted else None,
-                log_loss=choice.log_loss,
-                accuracy=choice.accuracy,
-                base_columns=len(base_mean),
-                run_columns=[feature_run.columns for feature_run in feature_runs],
-                auxiliary=len(auxiliary.texts) if auxiliary else 0,
-            ),
-            tfidf=tfidf,
-            base=base,
-            feature_runs=feature_runs,
-            mean=np.append(base_mean, run_mean),
-            scale=np.append(base_scale * np.float32(choice.base_weight), run_scale),
-            weights=solution.weights.astype(np.float32),
-            bias=solution.bias.astype(np.float32),
-        )
-
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
         """Return class probabilities [N, classes], float64."""
         scores = np.tile(self.bias, (len(texts), 1))
@@ -154,30 +106,53 @@ def fit_linear(
     auxiliary: AuxiliaryData | None = None,
     seed: int,
 ) -> LinearClassifier:
-    """Fit a linear classifier to labelled texts; a `FeatureCache` as base reads each text once."""
+    """Choose C, and the base's weight if there are other features, then fit to labelled texts.
+
+    A `FeatureCache` as base reads each text once.
+    """
     if not tfidf and base is None and not feature_runs:
         raise RecipeError(
             "There are no features to learn from.",
             expected="at least one of: TF-IDF, a base's features, a feature run",
             hint="leave out --no-tfidf, or add --from RUN or --features-from RUN",
         )
-    return LinearClassifier.fit(
-        [example.text for example in examples],
-        label_indices(labels, [example.label for example in examples]),
-        len(labels),
-        use_tfidf=tfidf,
-        base=FeatureCache(base) if isinstance(base, RunDirectory) else base,
+    texts = [example.text for example in examples]
+    targets = label_indices(labels, [example.label for example in examples])
+    reader = FeatureCache(base) if isinstance(base, RunDirectory) else base
+    vectorizers, terms = Tfidf.fit(texts) if tfidf else (None, None)
+    shared = None
+    if auxiliary is not None:
+        vectorizers, terms, shared = add_shared_words(vectorizers, terms, texts, auxiliary)
+    base_mean, base_scale, base_rows = _standardize([reader.features(texts)] if reader else [])
+    run_mean, run_scale, scores = _standardize(run_features(feature_runs, texts))
+    rows = FeatureRows(terms, base_rows, scores)
+    is_weighted = reader is not None and (vectorizers is not None or bool(feature_runs))
+    base_weights = BASE_WEIGHTS if is_weighted else (1.0,)
+    fit = _Fit(rows, texts, targets, len(labels), base_weights, seed)
+    if auxiliary is None:
+        choice, solution = fit.alone()
+    else:
+        choice, solution = fit.with_auxiliary(auxiliary, shared)
+    return LinearClassifier(
+        LinearSettings(
+            classes=len(labels),
+            texts=len(texts),
+            c=choice.c,
+            base_weight=choice.base_weight if is_weighted else None,
+            log_loss=choice.log_loss,
+            accuracy=choice.accuracy,
+            base_columns=len(base_mean),
+            run_columns=[feature_run.columns for feature_run in feature_runs],
+            auxiliary=len(auxiliary.texts) if auxiliary else 0,
+        ),
+        tfidf=vectorizers,
+        base=reader,
         feature_runs=feature_runs,
-        auxiliary=auxiliary,
-        seed=seed,
+        mean=np.append(base_mean, run_mean),
+        scale=np.append(base_scale * np.float32(choice.base_weight), run_scale),
+        weights=solution.weights.astype(np.float32),
+        bias=solution.bias.astype(np.float32),
     )
-
-
-def majority(targets: np.ndarray, classes: int) -> np.ndarray:
-    """Return the fraction of each class in the training texts [classes]."""
-    counts = np.bincount(targets, minlength=classes)
-    fractions: np.ndarray = counts / counts.sum()
-    return fractions
 
 
 # --- steps of the fit ---------------------------------------------------------------------------

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from greffe.baselines.cross_validation import FOLDS, assign_folds
+from greffe.baselines.cross_validation import assign_folds
 from greffe.baselines.features import BaseReader, FeatureCache
-from greffe.baselines.linear_classifier import LinearClassifier
+from greffe.baselines.linear_classifier import fit_linear
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.evaluation.metrics import label_indices
@@ -25,8 +25,7 @@ def probe_accuracy(
     labels: list[str],
     *,
     causal: bool,
-    folds: int = FOLDS,
-    seed: int = 0,
+    seed: int,
 ) -> list[float]:
     """Return the accuracy on each fold of a model fitted to the others; many texts are sampled.
 
@@ -40,15 +39,9 @@ def probe_accuracy(
     targets = label_indices(labels, [examples[index].label for index in drawn])
     base = FeatureCache(BaseReader(model, tokenizer, causal=causal))
     accuracies = []
-    for train, test in PredefinedSplit(assign_folds(texts, targets, seed, folds)).split():
-        fitted = LinearClassifier.fit(
-            [texts[index] for index in train],
-            targets[train],
-            len(labels),
-            use_tfidf=False,
-            base=base,
-            seed=seed,
-        )
+    for train, test in PredefinedSplit(assign_folds(texts, targets, seed)).split():
+        sample = [examples[index] for index in drawn[train]]
+        fitted = fit_linear(sample, labels, tfidf=False, base=base, seed=seed)
         predicted = fitted.probabilities([texts[index] for index in test]).argmax(axis=1)
         accuracies.append(float((predicted == targets[test]).mean()))
     return accuracies

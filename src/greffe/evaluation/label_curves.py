@@ -179,15 +179,15 @@ def _without_seed_noise(by_text: np.ndarray, rest: np.ndarray) -> np.ndarray:
     difference of the two covariances, without negative eigenvalues.
     """
     _, seeds, texts = rest.shape
-    whole = by_text @ by_text.T / max(texts - 1, 1)
+    covariance = by_text @ by_text.T / max(texts - 1, 1)
     noise = np.einsum("ast,bst->ab", rest, rest) / ((seeds - 1) * max(texts - 1, 1) * seeds)
-    sizes, axes = np.linalg.eigh(whole)
+    eigenvalues, axes = np.linalg.eigh(covariance)
     # Equal or constant tables make the covariance singular.
-    is_real = sizes > ROUNDING * max(float(sizes[-1]), ROUNDING)
-    roots, axes = np.sqrt(sizes[is_real]), axes[:, is_real]
+    is_real = eigenvalues > ROUNDING * max(float(eigenvalues[-1]), ROUNDING)
+    roots, axes = np.sqrt(eigenvalues[is_real]), axes[:, is_real]
     to_unit, from_unit = axes / roots, axes * roots  # [n, axes]
-    kept, turns = np.linalg.eigh(np.eye(len(roots)) - to_unit.T @ noise @ to_unit)
-    shrink = (turns * np.sqrt(np.clip(kept, 0, 1))) @ turns.T
+    fractions, rotation = np.linalg.eigh(np.eye(len(roots)) - to_unit.T @ noise @ to_unit)
+    shrink = (rotation * np.sqrt(np.clip(fractions, 0, 1))) @ rotation.T
     shrunk: np.ndarray = from_unit @ shrink @ to_unit.T
     return shrunk
 

@@ -61,8 +61,13 @@ def test_an_informative_base_is_used_with_auxiliary_data(
 ) -> None:
     texts, targets = reviews
     others = AuxiliaryData(["Ce livre est correct."] * 9, np.arange(9) % 3, np.full(9, 0.3))
-    fitted = LinearClassifier.fit(
-        texts, targets, 3, use_tfidf=use_tfidf, base=informative, auxiliary=others, seed=0
+    fitted = fit_linear(
+        [Example(text, "abc"[target]) for text, target in zip(*reviews, strict=True)],
+        list("abc"),
+        tfidf=use_tfidf,
+        base=informative,
+        auxiliary=others,
+        seed=0,
     )
     assert fitted.settings.accuracy is not None and fitted.settings.accuracy > 0.97
     assert (fitted.probabilities(texts).argmax(axis=1) == targets).mean() > 0.97

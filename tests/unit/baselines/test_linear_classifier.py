@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from greffe.baselines import linear_classifier as module
 from greffe.baselines.cross_validation import Choice
 from greffe.baselines.features import BaseReader, FeatureRun, Reader
-from greffe.baselines.linear_classifier import LinearClassifier, fit_linear, majority
+from greffe.baselines.linear_classifier import fit_linear
 from greffe.baselines.tfidf import Tfidf
 from greffe.data.tables import Example
 from greffe.errors import DataError, RecipeError
@@ -22,12 +22,16 @@ from greffe.samples.toy import toy_reviews
 from greffe.seeding import rng
 
 Reviews = tuple[list[str], np.ndarray]
+LABELS = list("abc")
+
+
+def labelled(reviews: Reviews) -> list[Example]:
+    return [Example(text, "abc"[target]) for text, target in zip(*reviews, strict=True)]
 
 
 def fit(reviews: Reviews, *, tfidf: bool = True, base: Any = None, feature_runs: Any = ()) -> Any:
-    texts, targets = reviews
-    return LinearClassifier.fit(
-        texts, targets, 3, use_tfidf=tfidf, base=base, feature_runs=feature_runs, seed=0
+    return fit_linear(
+        labelled(reviews), LABELS, tfidf=tfidf, base=base, feature_runs=feature_runs, seed=0
     )
 
 
@@ -192,10 +196,6 @@ def test_unknown_labels_and_no_features_are_errors() -> None:
         fit_linear(examples, ["x", "z"], tfidf=True, base=None, seed=0)
     with pytest.raises(RecipeError, match="no features"):
         fit_linear(examples, ["x", "y"], tfidf=False, base=None, seed=0)
-
-
-def test_majority_is_the_fraction_of_each_class() -> None:
-    assert majority(np.array([0, 0, 2, 0]), 3).tolist() == [0.75, 0.0, 0.25]
 
 
 @pytest.mark.alone

@@ -13,17 +13,22 @@ from safetensors.numpy import load_file, save_file
 
 from greffe.baselines.auxiliary_data import AuxiliaryData
 from greffe.baselines.features import BaseReader, FeatureRun, Reader
-from greffe.baselines.linear_classifier import LinearClassifier
+from greffe.baselines.linear_classifier import LinearClassifier, fit_linear
 from greffe.baselines.linear_file import load_classifier, save_classifier
 from greffe.data.tables import Example
 from greffe.errors import CorruptError
 
 Reviews = tuple[list[str], np.ndarray]
+LABELS = list("abc")
+
+
+def labelled(reviews: Reviews) -> list[Example]:
+    return [Example(text, "abc"[target]) for text, target in zip(*reviews, strict=True)]
 
 
 def fit(reviews: Reviews, feature_runs: Sequence[Reader] = ()) -> LinearClassifier:
-    return LinearClassifier.fit(
-        *reviews, 3, use_tfidf=True, base=None, feature_runs=feature_runs, seed=0
+    return fit_linear(
+        labelled(reviews), LABELS, tfidf=True, base=None, feature_runs=feature_runs, seed=0
     )
 
 
@@ -44,13 +49,13 @@ def test_a_saved_classifier_predicts_the_same_bits(
     base = reader if kind in ("base", "all") else None
     feature_runs = [random_run(2), random_run(4, seed=1)] if kind in ("runs", "all") else []
     tables = [[Example(text, "abc"[n % 3]) for n, text in enumerate(reviews[0][:30])]]
-    fitted = LinearClassifier.fit(
-        *reviews,
-        3,
-        use_tfidf=kind in ("tfidf", "auxiliary", "all"),
+    fitted = fit_linear(
+        labelled(reviews),
+        LABELS,
+        tfidf=kind in ("tfidf", "auxiliary", "all"),
         base=base,
         feature_runs=feature_runs,
-        auxiliary=AuxiliaryData.of(tables, list("abc")) if kind in ("auxiliary", "all") else None,
+        auxiliary=AuxiliaryData.of(tables, LABELS) if kind in ("auxiliary", "all") else None,
         seed=0,
     )
     save_classifier(fitted, tmp_path)

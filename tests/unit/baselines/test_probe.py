@@ -10,7 +10,7 @@ import torch
 
 from greffe.baselines import probe
 from greffe.baselines.features import BaseReader
-from greffe.baselines.linear_classifier import LinearClassifier
+from greffe.baselines.linear_classifier import LinearClassifier, fit_linear
 from greffe.baselines.probe import probe_accuracy
 from greffe.data.tables import Example
 from greffe.seeding import rng
@@ -50,14 +50,13 @@ def test_an_informative_base_scores_higher(reader: BaseReader, examples: list[Ex
 def test_equal_seeds_give_equal_folds(
     reader: BaseReader, examples: list[Example], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fitted: list[list[str]] = []
-    fit = LinearClassifier.fit
+    fitted: list[list[Example]] = []
 
-    def note(texts: list[str], *arguments: Any, **options: Any) -> LinearClassifier:
-        fitted.append(texts)
-        return fit(texts, *arguments, **options)
+    def note(sample: list[Example], *arguments: Any, **options: Any) -> LinearClassifier:
+        fitted.append(sample)
+        return fit_linear(sample, *arguments, **options)
 
-    monkeypatch.setattr(LinearClassifier, "fit", note)
+    monkeypatch.setattr(probe, "fit_linear", note)
     first = score(reader, examples)
     reader.causal = True  # in effect another base
     score(reader, examples)

@@ -49,10 +49,6 @@ class LabelledData:
         """Which texts are copies of each other."""
         return Copies(self.parts)
 
-    def has(self, need: Need) -> bool:
-        """Return whether something that a check needs is given."""
-        return bool(getattr(self, need))
-
 
 class Copies:
     """Which texts of all parts are the same or nearly the same; empty ones are left out."""
@@ -76,6 +72,9 @@ class Copies:
         return self.examples[index][1].text
 
 
+Find = Callable[[LabelledData], Iterator[Finding]]
+
+
 @dataclass(frozen=True)
 class Check:
     """One check; its findings are described by the catalog entries of their kinds."""
@@ -88,17 +87,15 @@ class Check:
     """The kinds of findings that it can make."""
     needs: tuple[Need, ...]
     """What must be given in addition to labelled texts."""
-    find: Callable[[LabelledData], Iterator[Finding]]
+    find: Find
 
     def applies(self, data: LabelledData) -> bool:
         """Return whether everything that it needs is given."""
-        return all(data.has(need) for need in self.needs)
+        return all(getattr(data, need) for need in self.needs)
 
 
 CHECKS: dict[str, Check] = {}
 """Every check by the name of its function; importing `greffe.doctor.checks` fills it."""
-
-Find = Callable[[LabelledData], Iterator[Finding]]
 
 
 def register(

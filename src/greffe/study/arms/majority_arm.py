@@ -7,7 +7,6 @@ from typing import Self
 
 import numpy as np
 
-from greffe.baselines.linear_classifier import majority
 from greffe.evaluation.metrics import label_indices
 from greffe.study.arms.arm import ArmOptions, Cell, TrainedArm, register
 from greffe.study.cell_inputs import CellInputs
@@ -42,5 +41,6 @@ class MajorityArm(TrainedArm):
         examples, _ = labelled_subset(inputs.parts, cell.labels, cell.seed)
         labels = inputs.parts.labels
         targets = label_indices(labels, [example.label for example in examples])
-        probabilities = np.tile(majority(targets, len(labels)), (len(inputs.parts.test), 1))
+        frequencies = np.bincount(targets, minlength=len(labels)) / len(targets)
+        probabilities = np.tile(frequencies, (len(inputs.parts.test), 1))
         return CellResult(probabilities=rounded(probabilities), validation=None, seconds=0.0)
