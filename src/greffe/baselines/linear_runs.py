@@ -1,4 +1,4 @@
-"""A linear classifier as a run: written whole, opened and used like any other classifier.
+"""A linear classifier as a run: written, opened and used like any other classifier.
 
 A stacked run contains its base (recipe, tokenizer, weights), and its feature runs as whole runs in
 a folder. TF-IDF alone needs neither.

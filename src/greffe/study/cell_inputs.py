@@ -26,7 +26,7 @@ NO_SOUP = "train.soup=1"
 def cell_recipe(
     run: RunDirectory, training: Training, seed: int, arm_changes: Sequence[str] = ()
 ) -> Recipe:
-    """Return the whole recipe of a fine-tuning in a study."""
+    """Return the recipe of a fine-tuning in a study."""
     return finetune_recipe(Start(parent=run), cell_training(training, seed, arm_changes))
 
 

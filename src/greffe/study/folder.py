@@ -1,6 +1,6 @@
 """A study on disk: its manifest, its cells and its document.
 
-study.json          what was asked for, and whether it is finished
+study.json          the planned trainings and settings, and whether the study is finished
 cells/NAME.json     one training: the hash of its inputs and, once it is done, its result
 runs/NAME/          unfinished runs, and the best seed's run of each arm
 report.json         the document: all results
@@ -102,11 +102,11 @@ class StudyDirectory:
         return self.path / RUNS / cell
 
     def manifest(self) -> StudyManifest:
-        """Return what was asked for."""
+        """Return the content of study.json."""
         return read_model(StudyManifest, self.path / STUDY_FILE, "a study's manifest")
 
     def write_manifest(self, manifest: StudyManifest) -> None:
-        """Write what is asked for; its presence makes the folder a study."""
+        """Write study.json, which makes the folder a study."""
         write_json(self.path / STUDY_FILE, manifest.model_dump(mode="json"))
 
     def cell(self, name: str) -> CellFile | None:

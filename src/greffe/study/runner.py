@@ -69,7 +69,7 @@ class StudyPlan:
 
 
 def compare(request: StudyRequest, out: str | Path, *, overwrite: bool = False) -> StudyDirectory:
-    """Run the whole study into `out`, or what is left of it, and write its document."""
+    """Run a study into `out`, or resume it, and write its document."""
     _check_one_process()
     plan = make_plan(request)
     folder = OutputFolder(
@@ -106,12 +106,12 @@ def make_plan(request: StudyRequest) -> StudyPlan:
     seeds, training, base = request.seed_numbers, request.training, request.arms.base
     plan_arms(request.arms)  # a bad name or recipe is an error before the tables are read
     recipe = cell_recipe(base, training, seeds[0])
-    parts, given = _read_parts(request)
+    parts, table_hash = _read_parts(request)
     check_label_counts(request.labels, parts)
     auxiliary = _open_auxiliary(request, parts)
     arms = plan_arms(replace(request.arms, auxiliary_texts=auxiliary.texts))
     set_up_compute(recipe.train.threads)
-    feature_runs = _open_feature_runs(request, arms, parts, given)
+    feature_runs = _open_feature_runs(request, arms, parts, table_hash)
     return StudyPlan(
         request=request,
         arms=arms,
@@ -122,7 +122,7 @@ def make_plan(request: StudyRequest) -> StudyPlan:
 
 
 def _read_parts(request: StudyRequest) -> tuple[Parts, str]:
-    """Return the three parts, and the hash of all of the training table."""
+    """Return the three parts, and the hash of the training table before any split."""
     tables, reading = request.tables, request.reading
     examples = load_examples(tables.data, reading)
     valid = None if tables.valid is None else load_examples(tables.valid, reading)
@@ -137,18 +137,18 @@ def _open_auxiliary(request: StudyRequest, parts: Parts) -> AuxiliaryTables:
 
 
 def _open_feature_runs(
-    request: StudyRequest, arms: Sequence[PlannedArm], parts: Parts, given: str
+    request: StudyRequest, arms: Sequence[PlannedArm], parts: Parts, table_hash: str
 ) -> FeatureRuns:
     """Open the feature runs, unless one of them or an arm's base was trained on the test texts.
 
-    `given` is the hash of all of the training table.
+    `table_hash` is the hash of the training table before any part was split off.
     """
     runs = request.arms.feature_runs
     opened = FeatureRuns(runs)
     bases = [arm.run for arm in arms if arm.run is not None and arm.uses_weights]
-    test = {data_hash(parts.test), *([given] if parts.is_split["test"] else [])}
+    test = {data_hash(parts.test), *([table_hash] if parts.is_split["test"] else [])}
     refuse_trained_on([*bases, *runs], test)
-    warn_if_trained_on(runs, {data_hash(parts.train), given})
+    warn_if_trained_on(runs, {data_hash(parts.train), table_hash})
     return opened
 
 

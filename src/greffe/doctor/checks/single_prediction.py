@@ -26,8 +26,8 @@ def single_prediction(data: LabelledData) -> Iterator[Finding]:
             continue
         wrong = (
             example.text
-            for given, example in zip(predicted, examples, strict=True)
-            if given == label != example.label
+            for prediction, example in zip(predicted, examples, strict=True)
+            if prediction == label != example.label
         )
         yield Finding(
             kind="one_class",

@@ -12,7 +12,7 @@ AFTER_SCRATCH = 2
 
 @register
 class PretrainedArm(FinetunedArm):
-    """A pretrained base, fine-tuned whole."""
+    """A pretrained base; all of its weights are fine-tuned."""
 
     kind = "pretrained"
     order = 0

@@ -10,7 +10,7 @@ from greffe.study.arms.finetuned import FinetunedArm
 
 @register
 class ScratchArm(FinetunedArm):
-    """The base's architecture with random weights, fine-tuned whole."""
+    """The base's architecture with random weights, all of them trained."""
 
     kind = "scratch"
     order = 1
