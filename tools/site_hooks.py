@@ -111,18 +111,18 @@ def _pages_of(folder: str, docs: Path) -> list[str]:
 def _moved(source: str, page: str) -> str:
     """A file of the repository as a page, with links that work from there."""
     folder = Path(page).parent
-    places = {Path(file): Path(name) for name, file in COPIES.items()}
+    pages = {Path(file): Path(name) for name, file in COPIES.items()}
 
     def link(match: re.Match[str]) -> str:
         text, target, anchor = match["text"], match["target"], match["anchor"] or ""
         path = (Path(source).parent / target).as_posix()
-        place = places.get(Path(path)) or (
+        target_page = pages.get(Path(path)) or (
             Path(path).relative_to("docs") if path.startswith("docs/") else None
         )
-        if place is None:  # not part of the site
+        if target_page is None:  # not part of the site
             return f"{text} (`{path}`)"
         ups = "../" * len(folder.parts)
-        return f"[{text}]({ups}{place.as_posix()}{anchor})"
+        return f"[{text}]({ups}{target_page.as_posix()}{anchor})"
 
     text = (ROOT / source).read_text("utf-8")
     pattern = r"\[(?P<text>[^\]]*)\]\((?!https?:)(?P<target>[^)#\s]+)(?P<anchor>#[^)]*)?\)"
@@ -156,13 +156,13 @@ def _commands() -> str:
     for name, verb in _verbs(group):
         first, _, more = inspect.cleandoc(verb.help or "").partition("\n")
         arguments = [param for param in verb.params if param.param_type_name == "argument"]
-        places = [_placeholder(param) for param in arguments]
+        placeholders = [_placeholder(param) for param in arguments]
         needed = [
             f"{param.opts[0]} {_metavar(param)}"
             for param in verb.params
             if param.param_type_name == "option" and param.required
         ]
-        usage = " ".join(["greffe", name, *places, *needed, "[OPTIONS]"])
+        usage = " ".join(["greffe", name, *placeholders, *needed, "[OPTIONS]"])
         parts += [f"## {name}", first, more.strip(), f"```text\n{usage}\n```"]
         if arguments:
             rows = [(f"`{_placeholder(p)}`", _cell(getattr(p, "help", ""))) for p in arguments]
@@ -355,7 +355,7 @@ def _function(name: str) -> list[str]:
 
 
 def _written(annotation: Any) -> str:
-    """An annotation as it stands in the source, without what is meant for the command line."""
+    """An annotation as written in the source, without what is meant for the command line."""
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     return re.sub(r"^Annotated\[(.*), \w+\(.*\)\]$", r"\1", text)
 

@@ -20,7 +20,7 @@ from greffe.errors import DataError
 
 @dataclass(frozen=True)
 class Empty(Table):
-    def rows(self, wanted: Sequence[int]) -> Iterator[Row]:
+    def rows(self, indices: Sequence[int]) -> Iterator[Row]:
         return iter(())
 
 

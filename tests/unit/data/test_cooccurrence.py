@@ -79,7 +79,7 @@ def test_no_pair_is_of_two_documents_or_shards(tmp_path: Path) -> None:
     assert pairs == {(7, 8): 1, (8, 7): 1, (7, 10): 1, (10, 7): 1}
 
 
-def test_specials_are_no_words_but_take_a_place(tmp_path: Path) -> None:
+def test_specials_are_not_counted_but_occupy_a_position(tmp_path: Path) -> None:
     part = make_part(tmp_path, [[7, OOV, MASK, 8]])
     whole = [range(part.tokens)]
     assert rank_pieces(part, whole, VOCAB, SPECIALS).tolist() == [7, 8]

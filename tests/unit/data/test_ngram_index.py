@@ -89,7 +89,7 @@ def test_an_index_of_nothing_finds_nothing():
     assert NgramIndex(["un"], 13).find([]).ngrams.tolist() == []
 
 
-def test_words_and_runs_by_place():
+def test_words_and_ngrams_by_position():
     index = NgramIndex(["A b c d e f", "c d e f g"], 5)
     assert index.ngrams == 3
     assert index.words(1, 4) == "b c d"

@@ -65,7 +65,7 @@ def test_blocks_of_records_change_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert blocks == whole
 
 
-def test_reading_again_starts_where_it_is_told(tmp_path: Path) -> None:
+def test_reading_again_starts_at_the_given_document(tmp_path: Path) -> None:
     sources = [write(tmp_path / f"{name}.txt", [f"{name} {n}" for n in range(3)]) for name in "abc"]
     found, documents = scanned(sources, tmp_path / "scan")
     Path(sources[0]).unlink()  # earlier sources are not opened

@@ -39,13 +39,13 @@ REVIEWS = ["Un livre magnifique.", "Déçu, à éviter !"]
 
 
 def test_folders_are_searched_deeply_and_in_order(tmp_path: Path) -> None:
-    wanted = [
+    expected = [
         written(tmp_path / name, "x")
         for name in ("a.txt", "z.jsonl.zst", "b/a.csv", "b/c/train.review.spm")
     ]
     for other in ("b/c/train.label", "image.png", "README", ".hidden.txt", ".git/x.txt"):
         written(tmp_path / other, "x")
-    assert find_sources([tmp_path]) == wanted
+    assert find_sources([tmp_path]) == expected
 
 
 def test_patterns_files_and_names_mix_without_repeats(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_vocabulary_is_specials_bytes_then_learnt_pieces(kind: Kind) -> None:
+def test_vocabulary_is_specials_bytes_then_learned_pieces(kind: Kind) -> None:
     trained = train_tokenizer(TEXTS, TokenizerSpec(kind=kind, vocab=500))
     assert trained.size == 500
     assert [trained.piece(id) for id in range(5)] == list(SPECIALS)
@@ -278,7 +278,7 @@ def test_what_is_not_text_is_refused(tokenizer: Tokenizer, bad: str) -> None:
         train_tokenizer(["fine", bad], TokenizerSpec(vocab=300))
 
 
-def test_error_names_the_place_of_a_surrogate(tokenizer: Tokenizer) -> None:
+def test_error_names_the_position_of_a_surrogate(tokenizer: Tokenizer) -> None:
     with pytest.raises(DataError, match="at character 2"):
         tokenizer.encode("ab\ud800")
 

@@ -58,7 +58,7 @@ def test_the_row_is_the_text_with_one_piece_hidden(
     assert calls[0]["causal"] is False
 
 
-def test_probabilities_are_shares_of_the_whole_softmax(
+def test_probabilities_are_of_the_softmax_over_the_vocabulary(
     make_model: Any, tiny_tokenizer: Tokenizer
 ) -> None:
     model = make_model("masked_token", context=64)

@@ -27,7 +27,7 @@ def kinds(samples: list[LanguageSample]) -> list[str]:
     return [sample.kind for sample in samples]
 
 
-def test_a_causal_base_goes_on_with_prompts_and_beginnings(
+def test_a_causal_base_continues_prompts_and_beginnings(
     make_wide: Any, tiny_tokenizer: Tokenizer
 ) -> None:
     model = make_wide("next_token")

@@ -23,7 +23,7 @@ Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 drawn = settings(deadline=None, max_examples=60)
 shapes = {"rows": st.integers(0, 40), "vocab": st.integers(1, 150), "width": st.integers(1, 20)}
 seeds = st.integers(0, 2**32 - 1)
-ignored_shares = st.sampled_from([0.0, 0.3, 1.0])
+ignored_fractions = st.sampled_from([0.0, 0.3, 1.0])
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +95,7 @@ def off(found: Tensor, exact: Tensor) -> float:
     rows=st.integers(0, 20),
     vocab=st.integers(1, 8),
     width=st.integers(1, 3),
-    ignored=ignored_shares,
+    ignored=ignored_fractions,
     seed=seeds,
 )
 def test_every_gradient_agrees_with_finite_differences(rows, vocab, width, ignored, seed):
@@ -104,7 +104,7 @@ def test_every_gradient_agrees_with_finite_differences(rows, vocab, width, ignor
 
 
 @drawn
-@given(**shapes, ignored=ignored_shares, seed=seeds)
+@given(**shapes, ignored=ignored_fractions, seed=seeds)
 def test_gradients_agree_with_differences_along_random_directions(
     rows, vocab, width, ignored, seed
 ):
@@ -115,7 +115,7 @@ def test_gradients_agree_with_differences_along_random_directions(
 
 
 @drawn
-@given(**shapes, ignored=ignored_shares, seed=seeds, spread=st.sampled_from([0.01, 1.0, 8.0]))
+@given(**shapes, ignored=ignored_fractions, seed=seeds, spread=st.sampled_from([0.01, 1.0, 8.0]))
 def test_loss_and_gradients_are_those_of_cross_entropy(rows, vocab, width, ignored, seed, spread):
     inputs = make(rows, vocab, width, ignored=ignored, seed=seed, spread=spread)
     torch.testing.assert_close(results(vocabulary_loss, inputs), results(plain_loss, inputs))
@@ -123,7 +123,7 @@ def test_loss_and_gradients_are_those_of_cross_entropy(rows, vocab, width, ignor
 
 @drawn
 @example(rows=1, vocab=138, width=15, ignored=0.0, seed=4976, spread=3.0)
-@given(**shapes, ignored=ignored_shares, seed=seeds, spread=st.sampled_from([0.01, 1.0, 3.0]))
+@given(**shapes, ignored=ignored_fractions, seed=seeds, spread=st.sampled_from([0.01, 1.0, 3.0]))
 def test_rounding_in_single_precision_is_no_worse_than_that_of_cross_entropy(
     rows, vocab, width, ignored, seed, spread
 ):
@@ -285,7 +285,7 @@ def test_nothing_is_left_of_an_earlier_call(earlier):
     assert vocabulary_nll(*floats, targets).isfinite().all()
 
 
-def test_what_stands_in_fresh_memory_does_not_count():
+def test_the_content_of_new_memory_does_not_matter():
     inputs = make()
     expected = results(vocabulary_loss, inputs)
     torch.use_deterministic_algorithms(True)  # fills it with NaN

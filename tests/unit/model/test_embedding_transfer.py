@@ -29,10 +29,10 @@ def test_rows_are_means_of_the_old_pieces_and_other_tensors_are_kept() -> None:
     assert list(found) == list(weights)
     for name in (EMBEDDING, "heads.next_token.weight", "heads.masked_token.bias"):
         old = weights[name]
-        wanted = torch.stack(
+        expected = torch.stack(
             [old[2], (old[0] + old[1]) / 2, (2 * old[3] + old[0]) / 3, old[1], old[1]]
         )
-        torch.testing.assert_close(found[name], wanted)
+        torch.testing.assert_close(found[name], expected)
     for name in ("heads.masked_token.transform.weight", "base.blocks.0.norm.weight"):
         assert found[name] is weights[name]
 

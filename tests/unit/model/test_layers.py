@@ -21,7 +21,7 @@ def run(block: Block, x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_norms_stand_where_the_recipe_says(norm, activation):
+def test_norms_are_where_the_recipe_says(norm, activation):
     torch.manual_seed(0)
     block = Block(SPEC.model_copy(update={"norm": norm, "activation": activation}))
     for parameter in block.parameters():

@@ -353,7 +353,7 @@ def test_a_foreign_tokenizer_is_refused(run: RunDirectory, tiny_tokenizer: Token
 
 
 @pytest.fixture
-def grown(run: RunDirectory) -> RunDirectory:
+def pretrained(run: RunDirectory) -> RunDirectory:
     """The run, finished, with a lineage that contains local paths."""
     lineage = run.manifest().lineage.model_copy(
         update={
@@ -376,27 +376,27 @@ def logits(run: RunDirectory) -> Tensor:
 
 
 def test_half_precision_is_half_as_large_and_says_the_same(
-    grown: RunDirectory, tmp_path: Path
+    pretrained: RunDirectory, tmp_path: Path
 ) -> None:
-    made = write_half(grown, tmp_path / "half")
+    made = write_half(pretrained, tmp_path / "half")
     kept = load_tensors(made.weights_path, made.manifest().weights)
     assert {tensor.dtype for tensor in kept.values()} == {torch.float16}
-    assert made.weights_path.stat().st_size < 0.6 * grown.weights_path.stat().st_size
+    assert made.weights_path.stat().st_size < 0.6 * pretrained.weights_path.stat().st_size
     weights, digest = run_weights(made)
     assert {tensor.dtype for tensor in weights.values()} == {torch.float32}
     assert digest == made.manifest().weights == file_hash(made.weights_path)
-    difference = (logits(made) - logits(grown)).abs().max()
-    assert 0 < difference < 1e-2 < logits(grown).abs().max()
-    assert load_tokenizer(made).fingerprint == load_tokenizer(grown).fingerprint
-    assert made.recipe() == grown.recipe()
+    difference = (logits(made) - logits(pretrained)).abs().max()
+    assert 0 < difference < 1e-2 < logits(pretrained).abs().max()
+    assert load_tokenizer(made).fingerprint == load_tokenizer(pretrained).fingerprint
+    assert made.recipe() == pretrained.recipe()
 
 
 def test_its_lineage_keeps_what_it_is_and_not_where_it_was_made(
-    grown: RunDirectory, tmp_path: Path
+    pretrained: RunDirectory, tmp_path: Path
 ) -> None:
-    made = write_half(grown, tmp_path / "half")
+    made = write_half(pretrained, tmp_path / "half")
     assert names(made.path) == ["recipe.toml", "run.json", "tokenizer.json", "weights.safetensors"]
-    before, after = grown.manifest(), made.manifest()
+    before, after = pretrained.manifest(), made.manifest()
     assert after.lineage == before.lineage.model_copy(update={"command": [], "parent": "older"})
     assert after == before.model_copy(update={"lineage": after.lineage, "weights": after.weights})
     for name in ("run.json", "recipe.toml"):
@@ -404,8 +404,10 @@ def test_its_lineage_keeps_what_it_is_and_not_where_it_was_made(
         assert "/home/me" not in text and str(tmp_path) not in text
 
 
-def test_half_precision_with_a_flipped_bit_is_refused(grown: RunDirectory, tmp_path: Path) -> None:
-    made = write_half(grown, tmp_path / "half")
+def test_half_precision_with_a_flipped_bit_is_refused(
+    pretrained: RunDirectory, tmp_path: Path
+) -> None:
+    made = write_half(pretrained, tmp_path / "half")
     data = bytearray(made.weights_path.read_bytes())
     data[-1] ^= 1
     made.weights_path.write_bytes(data)
@@ -415,31 +417,31 @@ def test_half_precision_with_a_flipped_bit_is_refused(grown: RunDirectory, tmp_p
 
 @pytest.mark.parametrize("value", [70_000.0, float("nan")])
 def test_what_half_precision_cannot_hold_is_an_error(
-    grown: RunDirectory, tmp_path: Path, value: float
+    pretrained: RunDirectory, tmp_path: Path, value: float
 ) -> None:
     model, _ = make(seed=4)
     with torch.no_grad():
         model.base.embedding.weight[3, 2] = value
-    finish(grown, model)
+    finish(pretrained, model)
     with pytest.raises(RunError, match=r"base\.embedding\.weight") as caught:
-        write_half(grown, tmp_path / "half")
+        write_half(pretrained, tmp_path / "half")
     assert "65,504" in str(caught.value)
     assert not (tmp_path / "half").exists()
 
 
 def test_writing_again_replaces_the_run_and_keeps_its_card(
-    grown: RunDirectory, tmp_path: Path
+    pretrained: RunDirectory, tmp_path: Path
 ) -> None:
-    made = write_half(grown, tmp_path / "half")
+    made = write_half(pretrained, tmp_path / "half")
     (made.path / "README.md").write_text("card")
     model, _ = make(seed=5)
-    finish(grown, model)
-    write_half(grown, made.path)
+    finish(pretrained, model)
+    write_half(pretrained, made.path)
     expected = model.base.embedding.weight.half().float()
     assert torch.equal(run_weights(made)[0]["base.embedding.weight"], expected)
     assert (made.path / "README.md").read_text() == "card"
     with pytest.raises(RunError, match="which this command reads"):
-        write_half(grown, grown.path)
+        write_half(pretrained, pretrained.path)
 
 
 def test_only_a_finished_model_is_written(run: RunDirectory, tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def pretend_to_compile(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("with_it", "kept"), [(0.5, True), (0.99, False), (1.5, False)])
-def test_the_faster_way_is_kept_and_said(
+def test_the_faster_option_is_used_and_reported(
     model: Model,
     clock: list[float],
     monkeypatch: pytest.MonkeyPatch,
@@ -156,7 +156,7 @@ def test_the_faster_way_is_kept_and_said(
     assert f"torch.compile {'on' if kept else 'off'}: {with_it * 1e3:.0f} ms" in output
 
 
-def test_a_compiler_that_fails_is_told_and_done_without(
+def test_a_failing_compiler_is_reported_and_not_used(
     model: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pretend_to_compile(model, monkeypatch)

@@ -221,7 +221,7 @@ def test_a_norm_below_the_limit_changes_nothing_and_one_above_is_brought_down_to
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 @pytest.mark.parametrize("name", ["embedding", "linear"])
-def test_what_is_not_finite_is_told_and_left_alone(name: str, value: float) -> None:
+def test_a_gradient_that_is_not_finite_is_reported_and_not_clipped(name: str, value: float) -> None:
     model = Bag(sparse=True)
     gradients = Gradients(list(model.parameters()), World())
     model.loss(*part(0)).backward()

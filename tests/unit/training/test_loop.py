@@ -292,7 +292,7 @@ def test_too_many_broken_steps_end_the_run(trainer: Make) -> None:
     assert "train.lr=0.003" in str(caught.value)
 
 
-def test_the_count_goes_on_after_a_restart(trainer: Make) -> None:
+def test_the_count_continues_after_a_restart(trainer: Make) -> None:
     made = trainer(nonfinite_limit=3)
     break_at(made, set(range(99)))
     loop = made.steps(skipped_in_a_row=2)
@@ -304,7 +304,7 @@ def test_the_count_goes_on_after_a_restart(trainer: Make) -> None:
 # --- stopping -----------------------------------------------------------------------------------
 
 
-def test_an_interruption_is_told_with_the_step_it_fell_in(trainer: Make) -> None:
+def test_an_interruption_is_reported_with_its_step(trainer: Make) -> None:
     made = trainer()
     flag = [False]
     loop = made.steps(is_interrupted=lambda: flag[0])

@@ -81,7 +81,7 @@ def test_an_error_comes_at_the_step_that_asked_and_not_before() -> None:
         assert get(3) == 3
 
 
-def test_an_error_in_a_step_that_nobody_asks_for_is_not_told() -> None:
+def test_an_error_in_a_step_that_is_not_requested_is_not_raised() -> None:
     def prepare(step: int) -> int:
         if step == 1:
             raise ValueError("the data end here")
