@@ -172,7 +172,7 @@ def test_french(open_page, study, tmp_path):
 def test_text_that_looks_like_a_page_stays_text(open_page, study, tmp_path):
     attack = '<img src=x onerror="document.title=1"></script><b>'
     sample = study.found.samples[0].model_copy(update={"prompt": attack, "text": attack})
-    disagreement = study.found.disagreements[0].model_copy(update={"targets": attack})
+    disagreement = study.found.disagreements[0].model_copy(update={"label": attack, "text": attack})
     document = study.found.model_copy(
         update={
             "samples": [sample],
@@ -183,4 +183,5 @@ def test_text_that_looks_like_a_page_stays_text(open_page, study, tmp_path):
     opened = open_page(write_study_report(document, tmp_path))
     assert opened.page.title() != "1"
     assert opened.page.locator("img[src=x]").count() == 0
+    assert attack in opened.page.locator("main").inner_text()
     assert opened.complaints == []
