@@ -174,7 +174,7 @@ def _print_row(name: str, accuracies: Sequence[float]) -> None:
     mean = sum(accuracies) / len(accuracies)
     spread = (sum((a - mean) ** 2 for a in accuracies) / max(len(accuracies) - 1, 1)) ** 0.5
     folds = " ".join(f"{100 * a:.1f}" for a in accuracies)
-    print(f"{name:<16} {100 * mean:5.1f} % ± {100 * spread:.1f} over folds   ({folds})", flush=True)
+    print(f"{name:<16} {100 * mean:5.1f}% ± {100 * spread:.1f} over folds   ({folds})", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,11 @@
-"""Output folders, the manifest, shipped bases and the metrics of a run."""
+"""The manifest, shipped bases and the metrics of a run."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import shutil
-import signal
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +14,8 @@ import pytest
 import greffe
 from greffe import run as run_module
 from greffe.config.recipe import Recipe
-from greffe.errors import CorruptError, RunBusyError, RunError, RunExistsError
+from greffe.errors import CorruptError, RunError
 from greffe.model.heads.next_token_head import NextTokenHead
-from greffe.output_folder import LOCK_FILE, UNFINISHED_FILE, OutputFolder
 from greffe.run import (
     METRICS_FILE,
     RECIPE_FILE,
@@ -33,8 +28,6 @@ from greffe.run import (
     run_path,
     shipped_bases,
 )
-
-SOURCE = Path(greffe.__file__).parents[1]
 
 
 def make_manifest(**fields: Any) -> Manifest:
@@ -61,170 +54,6 @@ def run(tmp_path: Path) -> RunDirectory:
     made.write_recipe(Recipe())
     made.write_manifest(make_manifest())
     return made
-
-
-# --- output folders -----------------------------------------------------------------------------
-
-
-def test_a_new_folder_is_created_with_its_parents(tmp_path: Path) -> None:
-    with OutputFolder(tmp_path / "a" / "b") as folder:
-        assert not folder.resuming
-        assert (folder.path / LOCK_FILE).exists()
-        (folder.path / RUN_FILE).write_text("{}")
-    assert not folder._lock.is_locked
-    assert [item.name for item in folder.path.iterdir()] == [RUN_FILE]
-
-
-def test_an_empty_folder_may_be_used(tmp_path: Path) -> None:
-    with OutputFolder(tmp_path) as folder:
-        assert not folder.is_ours
-
-
-@pytest.mark.parametrize("flags", [{}, {"overwrite": True}, {"resume": True}])
-def test_a_folder_with_other_files_is_never_changed(tmp_path: Path, flags: dict[str, Any]) -> None:
-    (tmp_path / "thesis.docx").write_text("years of work")
-    with (
-        pytest.raises(RunExistsError, match="did not write") as caught,
-        OutputFolder(tmp_path, **flags),
-    ):
-        pass
-    assert caught.value.found == "thesis.docx"
-    assert (tmp_path / "thesis.docx").read_text() == "years of work"
-    assert [item.name for item in tmp_path.iterdir()] == ["thesis.docx"]
-
-
-def test_a_run_is_refused_without_a_flag(run: RunDirectory) -> None:
-    before = sorted(run.path.iterdir())
-    with pytest.raises(RunExistsError, match="already holds a run") as caught:
-        OutputFolder(run.path).__enter__()
-    assert "--resume" in str(caught.value) and "--overwrite" in str(caught.value)
-    assert sorted(run.path.iterdir()) == before
-
-
-def test_overwrite_empties_the_folder_but_follows_no_link(
-    run: RunDirectory, tmp_path: Path
-) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "precious").write_text("1")
-    (run.path / "corpus").symlink_to(outside)
-    (run.path / "checkpoints" / "step-1").mkdir(parents=True)
-    (run.path / "notes.txt").write_text("mine")
-    with OutputFolder(run.path, overwrite=True) as folder:
-        assert not folder.resuming
-        found = {item.name for item in run.path.iterdir()}
-        assert found == {LOCK_FILE, UNFINISHED_FILE, "notes.txt"}
-    assert (outside / "precious").read_text() == "1"
-
-
-def test_overwrite_never_removes_what_the_command_reads(run: RunDirectory, tmp_path: Path) -> None:
-    before = sorted(run.path.iterdir())
-    for source in (run.path, run.path / "run.json"):
-        with (
-            pytest.raises(RunExistsError, match="would remove"),
-            OutputFolder(run.path, overwrite=True, sources=[source]),
-        ):
-            raise AssertionError("never entered")
-    assert sorted(run.path.iterdir()) == before
-    with OutputFolder(run.path, overwrite=True, sources=[tmp_path / "elsewhere"]):
-        pass
-
-
-def test_resume_keeps_everything(run: RunDirectory) -> None:
-    before = sorted(item.name for item in run.path.iterdir())
-    with OutputFolder(run.path, resume=True) as folder:
-        assert folder.resuming
-    assert sorted(item.name for item in run.path.iterdir()) == before
-
-
-def test_resume_without_a_run_starts_one(tmp_path: Path) -> None:
-    with OutputFolder(tmp_path / "new", resume=True) as folder:
-        assert not folder.resuming
-
-
-def test_any_marker_identifies_a_folder_of_greffe(tmp_path: Path) -> None:
-    (tmp_path / RECIPE_FILE).write_text("")
-    with OutputFolder(tmp_path, markers=(RUN_FILE, RECIPE_FILE), resume=True) as folder:
-        assert folder.resuming
-
-
-def test_a_file_instead_of_a_folder_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "out"
-    path.write_text("text")
-    with pytest.raises(RunExistsError, match="is a file"), OutputFolder(path, overwrite=True):
-        pass
-    assert path.read_text() == "text"
-
-
-def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with (
-        pytest.raises(RunError, match="cannot be created"),
-        OutputFolder(tmp_path / "file" / "below"),
-    ):
-        pass
-
-
-def test_a_folder_that_cannot_be_locked_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / LOCK_FILE).mkdir()
-    with pytest.raises(RunError, match="cannot be written"), OutputFolder(tmp_path):
-        pass
-
-
-@contextlib.contextmanager
-def holding(path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that holds the folder until its input is closed."""
-    code = (
-        "import sys\nfrom greffe.output_folder import OutputFolder\n"
-        "with OutputFolder(sys.argv[1], resume=True):\n"
-        "    print('held', flush=True)\n    sys.stdin.read()\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-    ) as process:
-        assert process.stdout is not None and process.stdout.readline() == "held\n"
-        yield process
-
-
-def test_a_folder_in_use_is_busy_until_its_process_ends(run: RunDirectory) -> None:
-    before = (run.path / RUN_FILE).read_bytes()
-    with holding(run.path):
-        for resume in (True, False):
-            with (
-                pytest.raises(RunBusyError, match="in use"),
-                OutputFolder(run.path, resume=resume, overwrite=not resume),
-            ):
-                pass
-        assert (run.path / RUN_FILE).read_bytes() == before
-    with OutputFolder(run.path, resume=True) as folder:
-        assert folder.resuming
-
-
-def test_a_killed_process_does_not_block_the_folder(tmp_path: Path) -> None:
-    with holding(tmp_path) as process:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert (tmp_path / LOCK_FILE).exists()
-        with OutputFolder(tmp_path):
-            pass
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_lock_is_released_after_an_error_and_nothing_is_left(tmp_path: Path) -> None:
-    path = tmp_path / "out"
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError), OutputFolder(path):
-            raise ZeroDivisionError
-        assert not path.exists()
-
-
-def test_other_ranks_write_nothing(tmp_path: Path) -> None:
-    with OutputFolder(tmp_path / "out", is_main=False) as folder:
-        assert not folder.path.exists()
 
 
 # --- the manifest -------------------------------------------------------------------------------

@@ -1,0 +1,190 @@
+"""Output folders: refused, emptied or resumed; locked by one process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import greffe
+from greffe.errors import RunBusyError, RunError, RunExistsError
+from greffe.output_folder import LOCK_FILE, UNFINISHED_FILE, OutputFolder
+from greffe.run import RECIPE_FILE, RUN_FILE
+
+SOURCE = Path(greffe.__file__).parents[1]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """The folder of a run."""
+    path = tmp_path / "run"
+    path.mkdir()
+    for name in (RUN_FILE, RECIPE_FILE):
+        (path / name).write_text("{}")
+    return path
+
+
+def test_a_new_folder_is_created_with_its_parents(tmp_path: Path) -> None:
+    with OutputFolder(tmp_path / "a" / "b") as folder:
+        assert not folder.resuming
+        assert (folder.path / LOCK_FILE).exists()
+        (folder.path / RUN_FILE).write_text("{}")
+    assert not folder._lock.is_locked
+    assert [item.name for item in folder.path.iterdir()] == [RUN_FILE]
+
+
+def test_an_empty_folder_may_be_used(tmp_path: Path) -> None:
+    with OutputFolder(tmp_path) as folder:
+        assert not folder.is_ours
+
+
+@pytest.mark.parametrize("flags", [{}, {"overwrite": True}, {"resume": True}])
+def test_a_folder_with_other_files_is_never_changed(tmp_path: Path, flags: dict[str, Any]) -> None:
+    (tmp_path / "thesis.docx").write_text("years of work")
+    with (
+        pytest.raises(RunExistsError, match="did not write") as caught,
+        OutputFolder(tmp_path, **flags),
+    ):
+        pass
+    assert caught.value.found == "thesis.docx"
+    assert (tmp_path / "thesis.docx").read_text() == "years of work"
+    assert [item.name for item in tmp_path.iterdir()] == ["thesis.docx"]
+
+
+def test_a_run_is_refused_without_a_flag(run: Path) -> None:
+    before = sorted(run.iterdir())
+    with pytest.raises(RunExistsError, match="already holds a run") as caught:
+        OutputFolder(run).__enter__()
+    assert "--resume" in str(caught.value) and "--overwrite" in str(caught.value)
+    assert sorted(run.iterdir()) == before
+
+
+def test_overwrite_empties_the_folder_but_follows_no_link(run: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").write_text("1")
+    (run / "corpus").symlink_to(outside)
+    (run / "checkpoints" / "step-1").mkdir(parents=True)
+    (run / "notes.txt").write_text("mine")
+    with OutputFolder(run, overwrite=True) as folder:
+        assert not folder.resuming
+        found = {item.name for item in run.iterdir()}
+        assert found == {LOCK_FILE, UNFINISHED_FILE, "notes.txt"}
+    assert (outside / "precious").read_text() == "1"
+
+
+def test_overwrite_never_removes_what_the_command_reads(run: Path, tmp_path: Path) -> None:
+    before = sorted(run.iterdir())
+    for source in (run, run / "run.json"):
+        with (
+            pytest.raises(RunExistsError, match="would remove"),
+            OutputFolder(run, overwrite=True, sources=[source]),
+        ):
+            raise AssertionError("never entered")
+    assert sorted(run.iterdir()) == before
+    with OutputFolder(run, overwrite=True, sources=[tmp_path / "elsewhere"]):
+        pass
+
+
+def test_resume_keeps_everything(run: Path) -> None:
+    before = sorted(item.name for item in run.iterdir())
+    with OutputFolder(run, resume=True) as folder:
+        assert folder.resuming
+    assert sorted(item.name for item in run.iterdir()) == before
+
+
+def test_resume_without_a_run_starts_one(tmp_path: Path) -> None:
+    with OutputFolder(tmp_path / "new", resume=True) as folder:
+        assert not folder.resuming
+
+
+def test_any_marker_identifies_a_folder_of_greffe(tmp_path: Path) -> None:
+    (tmp_path / RECIPE_FILE).write_text("")
+    with OutputFolder(tmp_path, markers=(RUN_FILE, RECIPE_FILE), resume=True) as folder:
+        assert folder.resuming
+
+
+def test_a_file_instead_of_a_folder_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("text")
+    with pytest.raises(RunExistsError, match="is a file"), OutputFolder(path, overwrite=True):
+        pass
+    assert path.read_text() == "text"
+
+
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(RunError, match="cannot be created"),
+        OutputFolder(tmp_path / "file" / "below"),
+    ):
+        pass
+
+
+def test_a_folder_that_cannot_be_locked_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / LOCK_FILE).mkdir()
+    with pytest.raises(RunError, match="cannot be written"), OutputFolder(tmp_path):
+        pass
+
+
+@contextlib.contextmanager
+def holding(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the folder until its input is closed."""
+    code = (
+        "import sys\nfrom greffe.output_folder import OutputFolder\n"
+        "with OutputFolder(sys.argv[1], resume=True):\n"
+        "    print('held', flush=True)\n    sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        yield process
+
+
+def test_a_folder_in_use_is_busy_until_its_process_ends(run: Path) -> None:
+    before = (run / RUN_FILE).read_bytes()
+    with holding(run):
+        for resume in (True, False):
+            with (
+                pytest.raises(RunBusyError, match="in use"),
+                OutputFolder(run, resume=resume, overwrite=not resume),
+            ):
+                pass
+        assert (run / RUN_FILE).read_bytes() == before
+    with OutputFolder(run, resume=True) as folder:
+        assert folder.resuming
+
+
+def test_a_killed_process_does_not_block_the_folder(tmp_path: Path) -> None:
+    with holding(tmp_path) as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert (tmp_path / LOCK_FILE).exists()
+        with OutputFolder(tmp_path):
+            pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_lock_is_released_after_an_error_and_nothing_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError), OutputFolder(path):
+            raise ZeroDivisionError
+        assert not path.exists()
+
+
+def test_other_ranks_write_nothing(tmp_path: Path) -> None:
+    with OutputFolder(tmp_path / "out", is_main=False) as folder:
+        assert not folder.path.exists()
