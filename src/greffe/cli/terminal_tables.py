@@ -77,7 +77,8 @@ def run_tables(path: str, manifest: Manifest) -> list[Table]:
         table.add_row(f"data: {name}", digest[:12])
     if lineage.command:
         table.add_row("command", " ".join(lineage.command))
-    table.add_row("created", f"{lineage.created}, {lineage.threads} threads")
+    table.add_row("created", lineage.created)
+    table.add_row("threads", str(lineage.threads))
     for name, value in manifest.result.items():
         shown = f"{value:,.4f}" if isinstance(value, float) else f"{value}"
         table.add_row(name.replace("_", " "), shown)
