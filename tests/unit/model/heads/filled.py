@@ -1,0 +1,15 @@
+"""Small heads with random weights."""
+
+from __future__ import annotations
+
+import torch
+
+WIDTH, VOCAB = 6, 11
+EMBEDDING = torch.zeros(VOCAB, WIDTH)
+
+
+def filled(head: torch.nn.Module) -> torch.nn.Module:
+    """Return the head with normal values in all of its parameters."""
+    for parameter in head.parameters():
+        torch.nn.init.normal_(parameter)
+    return head
