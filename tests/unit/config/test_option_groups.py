@@ -1,12 +1,11 @@
 """Option groups: flat keywords, ready-made groups, help texts."""
 
 import inspect
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated
 
 import pytest
 
-from greffe.config import options
 from greffe.config.option_groups import OptionGroup, Without, field_docs, flat_keywords
 from greffe.config.options import Output, Training
 
@@ -80,16 +79,3 @@ def test_docstrings_of_fields() -> None:
         b: int = 1
 
     assert field_docs(Group) == {"a": "First, second."}
-
-
-def test_every_field_has_a_help_text() -> None:
-    groups = [
-        value
-        for value in vars(options).values()
-        if isinstance(value, type) and issubclass(value, OptionGroup) and value is not OptionGroup
-    ]
-    assert len(groups) >= 5
-    for group in groups:
-        docs = field_docs(group)
-        assert set(docs) == {field.name for field in fields(group)}
-        assert all(text[0].isupper() and text.endswith(".") for text in docs.values())

@@ -82,11 +82,6 @@ def test_choices_that_contradict_are_named(changes: list[str], message: str) -> 
     assert message in str(refused(*changes).expected)
 
 
-def test_an_odd_width_a_head_is_fine_without_rotation() -> None:
-    changes = ["model.width=60", "model.heads=4", "model.position.kind=learned"]
-    assert load_recipe("tiny").with_changes(changes).model.width == 60
-
-
 def test_an_unknown_kind_lists_the_known_ones() -> None:
     error = refused("objective.kind=maskd")
     assert "objective.kind" in error.message
@@ -99,14 +94,3 @@ def test_a_missing_kind_is_named() -> None:
     error = refused("model.position={base=500.0}")
     assert "model.position.kind is missing" in error.message
     assert "rotary" in str(error.expected)
-
-
-@pytest.mark.parametrize("key", ["budget", "evaluate_every", "checkpoint_every"])
-@pytest.mark.parametrize("section", ["train", "finetune"])
-def test_spans_of_a_recipe_are_read_at_once(section: str, key: str) -> None:
-    assert "not an amount of training" in refused(f"{section}.{key}=soon").message
-
-
-def test_a_budget_is_no_percentage_but_evaluation_may_be() -> None:
-    assert "cannot be a percentage" in refused("train.budget=5%").message
-    assert load_recipe("tiny").with_changes(["train.evaluate_every=5%"])

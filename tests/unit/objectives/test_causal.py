@@ -93,16 +93,6 @@ def test_documents_of_a_row_do_not_see_each_other(
     assert loss(first, second) == pytest.approx(loss(second, first), rel=1e-5)
 
 
-def test_one_document_per_row_keeps_the_fast_path(
-    objective: CausalObjective, pack: Make, make_rows: Make
-) -> None:
-    full = objective.prepare(make_rows(pack([list(range(300, 314))], 16)))
-    assert (full.lengths, full.documents, full.positions) == (None, None, None)
-    short = objective.prepare(make_rows(pack([list(range(300, 310))], 16)))
-    assert short.lengths is not None and short.lengths.tolist() == [12]
-    assert short.documents is None
-
-
 def test_a_row_with_nothing_to_predict_has_no_loss(
     objective: CausalObjective, pack: Make, make_rows: Make, make_model: Make
 ) -> None:

@@ -14,7 +14,6 @@ from greffe.config.sections import Classification
 from greffe.data.batches import Batch
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
-from greffe.errors import RecipeError
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.objectives.classification import ClassificationObjective
 from greffe.objectives.masking import MaskingSpec
@@ -23,7 +22,6 @@ from greffe.objectives.objective import (
     LanguageSpec,
     Objective,
     language_spec,
-    objectives_with,
 )
 
 Make = Callable[..., Any]
@@ -70,12 +68,6 @@ def test_directions_and_heads_are_declared(spec: LanguageSpec) -> None:
     assert set(spec.directions) <= {"causal", "bidirectional"} and spec.directions
     assert set(spec.heads(tied=True)) <= set(HeadSpec.kinds())
     assert "causal" in spec.directions or "next_token" not in spec.heads(tied=True)
-
-
-def test_heads_name_the_objectives_that_train_them() -> None:
-    assert objectives_with("next_sentence") == "next_sentence"
-    named = objectives_with("masked_token")
-    assert " or " in named and "masked" in named and "causal" not in named
 
 
 def test_each_term_has_a_weight_and_a_head(objective: LanguageObjective) -> None:
@@ -169,12 +161,7 @@ def test_parts_add_up_to_the_whole(
         assert found_sums == pytest.approx(sums, rel=1e-5)
 
 
-def test_classification_is_an_objective_but_not_for_pretraining(
-    tiny_tokenizer: Tokenizer, make_model: Make
-) -> None:
-    with pytest.raises(RecipeError, match="cannot be pretrained") as caught:
-        language_spec(Classification()).build(tiny_tokenizer, tied=True)
-    assert "finetune" in str(caught.value)
+def test_classification_is_an_objective_too(tiny_tokenizer: Tokenizer, make_model: Make) -> None:
     objective: Objective = ClassificationObjective(
         Classification(), [2, 2], causal=True, pad=tiny_tokenizer.pad
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from greffe.data.tables import Example
-from greffe.doctor.checks import CHECKS, LabelledData
+from greffe.doctor.checks import CHECKS
 from greffe.doctor.descriptions import load_sentences
 
 
@@ -18,9 +17,3 @@ def test_checks_come_in_their_order_under_titles_of_their_own() -> None:
     orders = [check.order for check in CHECKS.values()]
     assert orders == sorted(set(orders))
     assert len({check.title for check in CHECKS.values()}) == len(CHECKS)
-
-
-def test_a_check_applies_if_all_that_it_needs_is_given() -> None:
-    data = LabelledData(parts={"train": [Example("un texte", "a")]})
-    for check in CHECKS.values():
-        assert check.applies(data) == (not check.needs)
