@@ -303,8 +303,8 @@ class Study(StudyDirectory):
     """A study on disk; its document is read when it is first needed."""
 
     @cached_property
-    def found(self) -> StudyDocument:
-        """All results."""
+    def results(self) -> StudyDocument:
+        """All results: the content of report.json."""
         return self.document()
 
     @property
@@ -315,7 +315,7 @@ class Study(StudyDirectory):
 
     def verdict_in(self, language: Language) -> Verdict:
         """Return the conclusion in a language, sentence by sentence."""
-        return verdict(self.found, load_catalog(language))
+        return verdict(self.results, load_catalog(language))
 
     @property
     def report(self) -> Path:

@@ -62,7 +62,7 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
         seeds=SEEDS,
         overwrite=overwrite,
     )
-    arms = {arm.name: arm for arm in study.found.arms}
+    arms = {arm.name: arm for arm in study.results.arms}
     for arm in arms.values():
         notice(f"   {arm.name:<12} {arm.accuracy.mean:6.1%}{_curve(arm)}")
 

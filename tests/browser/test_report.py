@@ -48,7 +48,7 @@ def test_the_verdict_comes_first(page, study):
 
 
 def test_every_chart_has_its_data(page, study):
-    found = study.found
+    found = study.results
     arms = page.locator("#arms figure").first
     means = arms.locator("svg.chart:visible [data-mean]").evaluate_all(
         "marks => marks.map(mark => Number(mark.dataset.mean))"
@@ -160,7 +160,7 @@ def test_a_screen_reader_finds_its_way(page):
 
 
 def test_french(open_page, study, tmp_path):
-    opened = open_page(write_study_report(study.found, tmp_path, language="fr"))
+    opened = open_page(write_study_report(study.results, tmp_path, language="fr"))
     assert opened.complaints == []
     assert opened.page.evaluate("document.documentElement.lang") == "fr"
     assert opened.page.locator(".headline").text_content() == study.verdict_in("fr").headline
@@ -171,9 +171,11 @@ def test_french(open_page, study, tmp_path):
 
 def test_text_that_looks_like_a_page_stays_text(open_page, study, tmp_path):
     attack = '<img src=x onerror="document.title=1"></script><b>'
-    sample = study.found.samples[0].model_copy(update={"prompt": attack, "text": attack})
-    disagreement = study.found.disagreements[0].model_copy(update={"label": attack, "text": attack})
-    document = study.found.model_copy(
+    sample = study.results.samples[0].model_copy(update={"prompt": attack, "text": attack})
+    disagreement = study.results.disagreements[0].model_copy(
+        update={"label": attack, "text": attack}
+    )
+    document = study.results.model_copy(
         update={
             "samples": [sample],
             "disagreements": [disagreement],

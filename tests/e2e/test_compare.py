@@ -66,7 +66,7 @@ def found_by(document):
 
 
 def test_every_arm_has_its_figures(study):
-    arms = {arm.name: arm for arm in study.found.arms}
+    arms = {arm.name: arm for arm in study.results.arms}
     assert list(arms) == [
         *("pretrained", "scratch", "again", "frozen", "again-frozen"),
         *("majority", "tfidf", "stacked", "ensemble"),
@@ -79,7 +79,7 @@ def test_every_arm_has_its_figures(study):
 
 
 def test_the_ensemble_needs_no_training(study):
-    found = study.found
+    found = study.results
     ensembled, pretrained, plain = (
         next(arm for arm in found.arms if arm.name == name)
         for name in ("ensemble", "pretrained", "tfidf")
@@ -98,15 +98,15 @@ def test_the_ensemble_needs_no_training(study):
 
 
 def test_the_same_base_under_another_name_gives_the_same(study):
-    arms = {arm.name: arm for arm in study.found.arms}
+    arms = {arm.name: arm for arm in study.results.arms}
     assert arms["again"].accuracy == arms["pretrained"].accuracy
-    [same] = [one for one in study.found.comparisons if one.first == "again"]
+    [same] = [one for one in study.results.comparisons if one.first == "again"]
     assert same.difference.mean == 0
     assert not same.is_significant
 
 
 def test_the_transfer_is_proved(study):
-    proof = study.found.proof
+    proof = study.results.proof
     assert set(proof.initial_hashes["pretrained"]) == {proof.base_hash}
     assert proof.base_hash not in proof.initial_hashes["scratch"]
     assert all(move.moved["frozen"] == 0 for move in proof.moves)
@@ -116,14 +116,14 @@ def test_the_transfer_is_proved(study):
 
 
 def test_only_the_best_run_of_an_arm_is_kept(study):
-    kept = {arm.name: arm.kept_run for arm in study.found.arms}
+    kept = {arm.name: arm.kept_run for arm in study.results.arms}
     on_disk = {f"runs/{path.name}" for path in (study.path / "runs").iterdir()}
     assert on_disk == {path for path in kept.values() if path is not None}
     assert kept["stacked"] is not None
     for name in ("pretrained", "stacked"):
         run = greffe.load(study.path / str(kept[name]))
         [prediction] = run.predict(["Un roman magnifique."])
-        assert prediction.label in study.found.data.labels
+        assert prediction.label in study.results.data.labels
 
 
 def test_the_report_and_its_tables(study):

@@ -57,7 +57,7 @@ def test_only_the_cells_with_auxiliary_data_are_new(grown: tuple[Study, list[str
 
 
 def test_the_arm_is_in_the_document_and_ahead_of_tfidf_alone(study: Study) -> None:
-    found = study.found
+    found = study.results
     arms = {arm.name: arm for arm in found.arms}
     assert list(arms)[-1] == "tfidf+aux" and arms["tfidf+aux"].kind == "tfidf+aux"
     assert arms["tfidf+aux"].accuracy.mean > arms["tfidf"].accuracy.mean
@@ -69,7 +69,7 @@ def test_the_arm_is_in_the_document_and_ahead_of_tfidf_alone(study: Study) -> No
 
 
 def test_the_kept_run_predicts_and_records_its_data(study: Study) -> None:
-    [kept] = [arm.kept_run for arm in study.found.arms if arm.name == "tfidf+aux"]
+    [kept] = [arm.kept_run for arm in study.results.arms if arm.name == "tfidf+aux"]
     run = greffe.load(study.path / str(kept))
     assert run.linear.settings.auxiliary == 300
     assert {"train", "auxiliary 1", "auxiliary 2"} == set(run.manifest().lineage.data)
@@ -82,7 +82,7 @@ def test_the_kept_run_predicts_and_records_its_data(study: Study) -> None:
 def test_test_texts_in_the_auxiliary_data_are_left_out(world: Any, tmp_path: Path) -> None:
     copies = [Example(f" {one.text.upper()} ", one.label) for one in TEST]
     study = compared(world, tmp_path / "study", labels=[], aux_data=[[*OTHERS[:150], *copies]])
-    [kept] = [arm.kept_run for arm in study.found.arms if arm.name == "tfidf+aux"]
+    [kept] = [arm.kept_run for arm in study.results.arms if arm.name == "tfidf+aux"]
     assert greffe.load(study.path / str(kept)).linear.settings.auxiliary == 150
     with pytest.raises(DataError, match="only texts that are in your data"):
         compared(world, tmp_path / "other", aux_data=[copies])

@@ -79,7 +79,7 @@ def test_only_stacked_runs_cells_are_new(resumed: tuple[Study, list[str]]) -> No
 
 
 def test_the_arm_is_in_the_document(study: Study, feature_run: Path, world: Any) -> None:
-    found = study.found
+    found = study.results
     arms = {arm.name: arm for arm in found.arms}
     assert list(arms)[-1] == "stacked+runs" and arms["stacked+runs"].kind == "stacked+runs"
     assert arms["stacked+runs"].feature_runs == [str(feature_run), str(world.classifier)]
@@ -95,14 +95,14 @@ def test_the_arm_is_in_the_document(study: Study, feature_run: Path, world: Any)
 
 
 def test_the_kept_run_contains_its_feature_runs(study: Study, command: Callable[..., Any]) -> None:
-    [kept] = [arm.kept_run for arm in study.found.arms if arm.name == "stacked+runs"]
+    [kept] = [arm.kept_run for arm in study.results.arms if arm.name == "stacked+runs"]
     run = greffe.load(study.path / str(kept))
     assert len(run.manifest().feature_runs) == 2
     assert run.manifest().result["feature_runs"].endswith("classifier")
     assert run.linear.settings.run_columns == [2, 2]
     done = command("predict", run.path, "Un roman magnifique.", "--format", "jsonl")
     assert done.code == 0, done.err
-    assert json.loads(done.out)["label"] in study.found.data.labels
+    assert json.loads(done.out)["label"] in study.results.data.labels
     texts = [example.text for example in reviews(30, 3)]
     cell = study.cell("stacked+runs-all-1")
     assert cell is not None and cell.result is not None

@@ -111,13 +111,13 @@ def test_a_study_finds_a_difference_that_exists(tmp_path):
             budget="8epochs",
             changes=["train.threads=1"],
         )
-    question = study.found.comparisons[0]
+    question = study.results.comparisons[0]
     assert question.is_significant
     assert question.difference.low > 0.1
     assert question.p == pytest.approx(2 / 2**6)
-    assert study.found.data.repeated == 1
-    assert "leak" in {finding.kind for finding in study.found.findings}
-    probes = {probe.name: probe.accuracy.mean for probe in study.found.proof.probes}
+    assert study.results.data.repeated == 1
+    assert "leak" in {finding.kind for finding in study.results.findings}
+    probes = {probe.name: probe.accuracy.mean for probe in study.results.proof.probes}
     assert probes["pretrained"] > probes["random"]
 
 
@@ -148,5 +148,5 @@ def test_a_study_finds_no_difference_where_there_is_none(tmp_path):
                 budget="2epochs",
                 changes=["train.threads=1"],
             )
-        significant += study.found.comparisons[0].is_significant
+        significant += study.results.comparisons[0].is_significant
     assert significant <= 1

@@ -137,7 +137,7 @@ def test_a_study_of_it(world: Any, bases: Path) -> None:
             budget="1epochs",
             changes=["train.threads=1"],
         )
-    found = study.found
+    found = study.results
     assert {arm.run for arm in found.arms} == {BASE, None}
     assert found.repeat.hashes[BASE] == greffe.load(BASE).manifest().weights
     assert set(found.proof.initial_hashes["pretrained"]) == {found.proof.base_hash}

@@ -99,9 +99,9 @@ def _print_study(study: Study, language: flags.Language, as_json: bool) -> None:
     from greffe.cli.terminal_tables import print_tables
 
     if as_json:
-        print(json.dumps(study.found.model_dump(mode="json"), ensure_ascii=False))
+        print(json.dumps(study.results.model_dump(mode="json"), ensure_ascii=False))
         return
-    print_tables(study_tables(study.found))
+    print_tables(study_tables(study.results))
     found = study.verdict_in(language)
     print("\n".join([found.headline, *found.sentences]))
     print(f"\nReport: {study.report}")

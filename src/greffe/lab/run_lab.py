@@ -74,7 +74,7 @@ def lab(
     notice("questions 4 and 5: the study")
     study = _study(folder, inputs, causal, masked, seeds or inputs.seeds, language, overwrite)
     notice("questions 2 and 3: heads and parameters")
-    found = study.found
+    found = study.results
     classifier = next(arm.kept_run for arm in found.arms if arm.name == PretrainedArm.kind)
     assert classifier is not None
     document = LabDocument(
