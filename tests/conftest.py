@@ -1,4 +1,4 @@
-"""Fixtures that many tests share: toy sentences, a tokenizer, fresh runs, two ranks."""
+"""Fixtures that many tests share: toy sentences, a tokenizer, fresh runs, two ranks, commands."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ import torch
 from tests.builders import toy_run
 
 import greffe
+from greffe import cli
 from greffe.config.sections import TokenizerSpec
 from greffe.seeding import rng
 
@@ -99,5 +101,36 @@ def two_ranks() -> Callable[..., list[tuple[str, str]]]:
         finally:
             for process in processes:
                 process.kill()
+
+    return run
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Exit code and output of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run the command in this process, as its entry point does."""
+
+    def run(*words: str | Path) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["greffe", *map(str, words)])
+        capsys.readouterr()
+        code: object = 0
+        try:
+            cli.main()
+        except SystemExit as exit_:
+            code = exit_.code or 0
+        captured = capsys.readouterr()
+        assert isinstance(code, int)
+        return Outcome(code, captured.out, captured.err)
 
     return run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 
 import greffe
-from greffe import cli
 from greffe.api import Run, Study
 from greffe.progress import quiet
 from greffe.samples.toy import toy_documents, toy_reviews
@@ -19,37 +17,6 @@ from greffe.study import cells
 from greffe.study.arms import Cell
 
 ONE_THREAD = ["train.threads=1"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Exit code and output of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Outcome]
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Run the command in this process, as its entry point does."""
-
-    def run(*words: str | Path) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["greffe", *map(str, words)])
-        capsys.readouterr()
-        code: object = 0
-        try:
-            cli.main()
-        except SystemExit as exit_:
-            code = exit_.code or 0
-        captured = capsys.readouterr()
-        assert isinstance(code, int)
-        return Outcome(code, captured.out, captured.err)
-
-    return run
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,11 @@ def test_options_are_keywords_with_documentation(verb: str) -> None:
         function(nope=1)
 
 
+def test_a_misspelled_keyword_is_explained() -> None:
+    with pytest.raises(TypeError, match=r"did you mean 'budget'\?"):
+        greffe.finetune(bugdet="1m")
+
+
 @pytest.mark.parametrize(
     ("verb", "excluded"),
     [

@@ -1,0 +1,105 @@
+"""The command itself: its verbs and their help, the version, quiet, errors as messages."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import greffe
+from greffe.cli.main import app
+
+Command = Callable[..., Any]
+VERBS = [one.callback.__name__ for one in app.registered_commands if one.callback]
+
+
+def test_help_lists_every_verb_without_heavy_imports() -> None:
+    script = (
+        "import sys; sys.argv = ['greffe', '--help']\n"
+        "from greffe.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'torch', 'tokenizers', 'sklearn', 'pyarrow', 'numpy', 'pydantic'}\n"
+        "print('loaded:', sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stderr == ""
+    options, _, verbs = done.stdout.partition("Commands:\n")
+    for verb in VERBS:
+        assert f"  {verb} " in verbs
+    assert "--install-completion" in options
+    assert "..." not in verbs  # each description fits into its line
+    assert done.stdout.endswith("loaded: []\n")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(command: Command, verb: str) -> None:
+    outcome = command(verb, "--help")
+    assert outcome.code == 0
+    assert f"Usage: greffe {verb}" in outcome.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("pretrain", "text.txt", "--out", "o", "--replant"),
+        ("finetune", "--data", "t.tsv", "--out", "o", "--also", "u.tsv"),
+        ("finetune", "--data", "t.tsv", "--out", "o", "--members", "2"),
+        ("linear", "--data", "t.tsv", "--out", "o", "--teacher", "run"),
+        ("stack", "--data", "t.tsv", "--out", "o"),
+        ("blend", "a", "b", "--out", "o"),
+    ],
+)
+def test_old_names_are_gone(command: Command, words: tuple[str, ...]) -> None:
+    outcome = command(*words)
+    assert outcome.code == 2
+    assert "No such" in outcome.err
+
+
+def test_version(command: Command) -> None:
+    assert command("--version").out == f"greffe {greffe.__version__}\n"
+
+
+def test_quiet_prints_no_notices(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("greffe.progress._quiet", False)
+    words = ("show", "mask", "--out", tmp_path / "mask.svg")
+    assert str(tmp_path) in command(*words).err
+    assert command("--quiet", *words).err == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "shown"),
+    [
+        (FileNotFoundError(2, "No such file", "a.txt"), 2, "error: No such file: a.txt\n"),
+        (MemoryError("8 GB"), 2, "train.accumulation"),
+        (RuntimeError("can't allocate memory: 8 GB"), 2, "train.accumulation"),
+        (greffe.errors.RunError("No run."), greffe.errors.RunError.exit_code, "error: No run."),
+    ],
+)
+def test_an_expected_error_is_a_message_of_the_first_rank(
+    error: Exception,
+    code: int,
+    shown: str,
+    command: Command,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failing = typer.Typer(pretty_exceptions_enable=False)
+
+    @failing.command()
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(sys.modules["greffe.cli.main"], "app", failing)
+    monkeypatch.delenv("RANK", raising=False)
+    outcome = command()
+    assert outcome.code == code and shown in outcome.err
+    monkeypatch.setenv("RANK", "1")
+    outcome = command()
+    assert outcome.code == code and outcome.err == ""

@@ -1,0 +1,68 @@
+"""The verbs that use a run: formats, standard input, JSON, notices."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+
+
+def test_evaluate_as_json_and_as_tables(command: Command, classifier: Path, table: Path) -> None:
+    words = ("evaluate", classifier, "--data", table)
+    result = json.loads(command(*words, "--json").out)
+    assert result["examples"] == 12
+    assert sum(map(sum, result["confusion"])) == 12
+    assert {"accuracy", "macro_f1", "log_loss", "calibration_error", "per_class"} <= result.keys()
+    shown = command(*words).out
+    assert f"{result['accuracy']:.2%}" in shown and "Confusion" in shown
+
+
+def test_predict_reads_standard_input(
+    command: Command, classifier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"un\ndeux\n")))
+    outcome = command("predict", classifier, "--format", "jsonl")
+    assert [set(json.loads(line)) for line in outcome.out.splitlines()] == [
+        {"label", "score", "probabilities"}
+    ] * 2
+
+
+def test_predict_as_csv_and_table(command: Command, classifier: Path) -> None:
+    outcome = command("predict", classifier, "un livre", "autre", "--format", "csv")
+    header, *rows = csv.reader(io.StringIO(outcome.out))
+    assert header == ["label", "score", "négatif", "positif"]
+    assert len(rows) == 2
+    assert float(rows[0][2]) + float(rows[0][3]) == pytest.approx(1)
+    assert "un livre" in command("predict", classifier, "un livre").out
+
+
+def test_predict_prints_a_notice_about_cut_texts(command: Command, classifier: Path) -> None:
+    words = ("predict", classifier, "livre " * 100 + "beau " * 100, "--format", "jsonl")
+    windows, cut = command(*words), command(*words, "--long", "cut")
+    assert "cut" not in windows.err
+    assert "1 text was longer" in cut.err
+    assert json.loads(cut.out)["score"] != json.loads(windows.out)["score"]
+
+
+def test_generate_is_the_same_for_a_seed(command: Command) -> None:
+    words = ("generate", "greffe-fr", "Bonjour les", "--tokens", 12)
+    first, second = (command(*words, "--seed", 1).out for _ in range(2))
+    assert first == second
+    assert first.startswith("Bonjour les")
+    assert command(*words, "--seed", 2).out != first
+
+
+def test_fill_prints_words_and_json(command: Command) -> None:
+    words = ("fill", "greffe-fr", "Ce livre est <mask>.", "--top", 3)
+    (gap,) = json.loads(command(*words, "--json").out)
+    probabilities = [one["probability"] for one in gap]
+    assert len(gap) == 3 and probabilities == sorted(probabilities, reverse=True)
+    shown = command(*words).out
+    assert all(one["word"] in shown for one in gap)
