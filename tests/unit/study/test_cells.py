@@ -9,15 +9,11 @@ from typing import Self
 
 import pytest
 
-from greffe.config.option_groups import flat_keywords
 from greffe.config.options import Training
 from greffe.data.tables import Example
 from greffe.errors import InterruptedRunError, MismatchError
-from greffe.pipelines import linear as linear_module
-from greffe.pipelines.provenance import FeatureRuns
 from greffe.progress import quiet
 from greffe.run import RUN_FILE, RunDirectory
-from greffe.samples.toy import toy_reviews
 from greffe.study.arms import ArmOptions, Cell, TrainedArm
 from greffe.study.arms.pretrained_arm import PretrainedArm
 from greffe.study.arms.scratch_arm import ScratchArm
@@ -30,11 +26,9 @@ from greffe.study.cells import (
     compute_cells,
 )
 from greffe.study.folder import CellResult, StudyDirectory
-from greffe.study.parts import Parts, part_data
-from greffe.study.plan import plan_arms
+from greffe.study.parts import Parts
 
 SEEDS = (1, 2, 3)
-linear = flat_keywords(linear_module.linear)
 
 
 @dataclass(frozen=True)
@@ -167,30 +161,3 @@ def test_paired_arms_start_with_the_same_head() -> None:
     check_pairing({cell: result("x", "same") for cell in cells}, names)
     with pytest.raises(MismatchError, match="same head"):
         check_pairing({cell: result("x", cell.name) for cell in cells}, names)
-
-
-def reviews(count: int, seed: int) -> list[Example]:
-    return [Example(text, label) for label, text in toy_reviews(count, seed=seed)]
-
-
-def test_only_stacked_runs_depend_on_the_feature_runs(
-    fresh_run: Callable[..., RunDirectory], tmp_path: Path
-) -> None:
-    base = fresh_run("base")
-    parts = part_data(reviews(60, 1), None, None, seed=0)
-
-    def keys(*feature_runs: RunDirectory) -> dict[str, str]:
-        inputs = CellInputs(parts, Training(), FeatureRuns(feature_runs))
-        return {
-            arm.name: cell_key(Cell(arm, parts.labelled, 1, is_full=True), inputs)
-            for arm in plan_arms(ArmOptions(base=base, feature_runs=feature_runs))
-            if isinstance(arm, TrainedArm)
-        }
-
-    first, second = (linear(reviews(30, seed), tmp_path / str(seed)) for seed in (11, 12))
-    without, one, other, both, swapped = (
-        keys(*given) for given in ((), (first,), (second,), (first, second), (second, first))
-    )
-    stacked_runs = [found.pop("stacked+runs") for found in (one, other, both, swapped)]
-    assert len({*stacked_runs, *without.values()}) == len(stacked_runs) + len(without)
-    assert one == other == both == swapped == without

@@ -74,52 +74,27 @@ def test_the_usual_arms() -> None:
     assert [arm.run for arm in arms] == [BASE, BASE, None, None, BASE, BASE]
 
 
-def test_further_runs_and_frozen_ones() -> None:
+def test_further_runs_come_after_scratch_and_frozen_ones_after_them() -> None:
     arms = planned(others={"causal": OTHER}, frozen=True)
     assert [arm.name for arm in arms][:5] == [
         *("pretrained", "scratch", "causal", "frozen", "causal-frozen"),
     ]
-    kinds = {arm.name: (arm.kind, arm.run) for arm in arms}
-    assert kinds["causal"] == ("pretrained", OTHER)
-    assert kinds["frozen"] == ("frozen", BASE)
-    assert kinds["causal-frozen"] == ("frozen", OTHER)
 
 
-def test_feature_runs_make_one_more_arm() -> None:
-    without = planned()
-    arms = planned(feature_runs=[OTHER, BASE])
-    assert arms[:-1] == without
-    stacked_runs = arms[-1]
-    assert (stacked_runs.name, stacked_runs.kind, stacked_runs.run) == (
-        "stacked+runs",
-        "stacked+runs",
-        BASE,
-    )
-    assert stacked_runs.feature_runs == (OTHER, BASE) and stacked_runs.is_deterministic
-    assert not any(arm.feature_runs for arm in without)
-
-
-def test_auxiliary_texts_make_one_more_arm_that_is_compared_with_tfidf() -> None:
-    without = planned()
-    arms = planned(auxiliary_texts=900)
-    assert arms[:-1] == without
-    with_auxiliary = arms[-1]
-    assert (with_auxiliary.name, with_auxiliary.kind, with_auxiliary.run) == (
-        "tfidf+aux",
-        "tfidf+aux",
-        None,
-    )
-    assert with_auxiliary.is_deterministic
-    pairs = planned_comparisons(arms)
-    assert pairs == [
-        *planned_comparisons(without),
-        ("tfidf+aux", "tfidf"),
-        ("tfidf+aux", "pretrained"),
-    ]
-    many, few = (
-        Cell(planned(auxiliary_texts=count)[-1], 80, 1, is_full=True) for count in (50_000, 1)
-    )
-    assert many.weight > few.weight
+@pytest.mark.parametrize(
+    ("options", "name", "opponents"),
+    [
+        ({"feature_runs": [OTHER]}, "stacked+runs", ("tfidf", "stacked")),
+        ({"auxiliary_texts": 900}, "tfidf+aux", ("tfidf", "pretrained")),
+    ],
+)
+def test_an_option_adds_an_arm_and_its_comparisons_at_the_end(
+    options: dict[str, object], name: str, opponents: tuple[str, ...]
+) -> None:
+    without, arms = planned(), planned(**options)
+    assert arms[:-1] == without and arms[-1].name == name
+    added = [(name, opponent) for opponent in opponents]
+    assert planned_comparisons(arms) == [*planned_comparisons(without), *added]
 
 
 @pytest.mark.parametrize("name", [*ARMS, "a/b", "", "mine-frozen", "a b"])
@@ -159,12 +134,6 @@ def test_the_question_is_the_first_comparison() -> None:
     assert ("frozen", "pretrained") in pairs
     assert pairs[-3:] == [("stacked", "tfidf"), ("stacked", "pretrained"), ("ensemble", "tfidf")]
     assert len(set(pairs)) == len(pairs)
-
-
-def test_an_arm_with_feature_runs_is_compared_with_those_without() -> None:
-    without = planned_comparisons(planned())
-    pairs = planned_comparisons(planned(feature_runs=[OTHER]))
-    assert pairs == [*without, ("stacked+runs", "tfidf"), ("stacked+runs", "stacked")]
 
 
 def test_arms_that_are_shown_on_single_texts() -> None:

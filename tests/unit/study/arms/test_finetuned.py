@@ -1,0 +1,47 @@
+"""Fine-tuned arms: which weights they start from, and what their results depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from greffe.run import RunDirectory
+from greffe.study.arms.finetuned import FinetunedArm
+from greffe.study.arms.frozen_arm import FrozenArm
+from greffe.study.arms.pretrained_arm import PretrainedArm
+from greffe.study.arms.scratch_arm import ScratchArm
+from greffe.study.cell_inputs import CellInputs
+from greffe.study.folder import CellResult
+
+FreshRun = Callable[..., RunDirectory]
+
+
+def test_only_the_base_differs_before_the_first_step(
+    fresh_run: FreshRun, inputs: CellInputs, compute: Callable[..., CellResult]
+) -> None:
+    base = fresh_run("base")
+    pretrained, scratch = (
+        compute(arm) for arm in (PretrainedArm("pretrained", base), ScratchArm("scratch", base))
+    )
+    assert pretrained.initial_base == inputs.base_hash(base) != scratch.initial_base
+    assert pretrained.initial_head == scratch.initial_head
+    for result in (pretrained, scratch):
+        assert len(result.probabilities) == len(inputs.parts.test)
+        assert result.tokens > 0 and result.evaluations
+        assert any(move.moved > 0 for move in result.moves)
+
+
+@pytest.mark.parametrize("kind", [PretrainedArm, FrozenArm, ScratchArm])
+def test_the_key_depends_on_seed_and_training(
+    kind: type[FinetunedArm], fresh_run: FreshRun, inputs: CellInputs
+) -> None:
+    arm = kind(kind.kind, fresh_run("base"))
+    longer = replace(inputs, training=replace(inputs.training, budget="3steps"))
+    first, again, reseeded, retrained = (
+        str(arm.key_inputs(given, seed))
+        for given, seed in ((inputs, 1), (inputs, 1), (inputs, 2), (longer, 1))
+    )
+    assert first == again
+    assert len({first, reseeded, retrained}) == 3
