@@ -1,11 +1,10 @@
-"""Run documents and what a report shows of a model."""
+"""Run documents: everything that a run's page shows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from greffe.run import RunDirectory
-from greffe.study.model_views import parameter_rows
 from greffe.study.run_document import RunDocument, run_document
 
 FreshRun = Callable[..., RunDirectory]
@@ -19,11 +18,3 @@ def test_a_run_without_metrics_has_facts_and_no_curves(fresh_run: FreshRun) -> N
     assert found.samples == []  # a classifier writes nothing
     assert "width = 16" in found.recipe
     assert RunDocument.model_validate(found.model_dump(mode="json")) == found
-
-
-def test_parameters_are_counted_with_their_totals(fresh_run: FreshRun) -> None:
-    rows = parameter_rows(fresh_run("base"), classes=3)
-    assert all(row.closed == row.counted for row in rows)
-    totals = [row for row in rows if row.is_total]
-    assert len(totals) == 2  # the base, and the base with a classifier
-    assert totals[1].closed == totals[0].closed + 3 * 16 + 3

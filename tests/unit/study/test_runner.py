@@ -1,0 +1,74 @@
+"""The plan of a study: what is checked before the first training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from greffe.config.options import Tables, Training
+from greffe.data.tables import Example
+from greffe.errors import MismatchError, RecipeError
+from greffe.pipelines.labelled import data_hash
+from greffe.progress import quiet
+from greffe.run import RunDirectory
+from greffe.samples.toy import toy_reviews
+from greffe.study.arms import ArmOptions
+from greffe.study.plan import StudyRequest
+from greffe.study.runner import compare, make_plan
+from greffe.training.distributed import World
+
+POOL = [Example(text, label) for label, text in toy_reviews(90, seed=5)]
+DATA, TEST, OTHER = POOL[:50], POOL[50:70], POOL[70:]
+
+
+@pytest.fixture
+def study_request(fresh_run: Callable[..., RunDirectory]) -> StudyRequest:
+    return StudyRequest(
+        arms=ArmOptions(base=fresh_run("base")),
+        tables=Tables(data=DATA, test=TEST),
+        seeds=2,
+        training=Training(changes=["train.threads=1"]),
+    )
+
+
+def test_auxiliary_texts_are_read_without_copies_of_test_texts(study_request: StudyRequest) -> None:
+    tables = replace(study_request.tables, aux_data=[[*OTHER, *TEST[:5]]])
+    with quiet():
+        plan = make_plan(replace(study_request, tables=tables))
+    assert plan.inputs.auxiliary.tables == [OTHER]
+    assert plan.arms[-1].name == "tfidf+aux"
+    assert "tfidf+aux" not in [arm.name for arm in make_plan(study_request).arms]
+
+
+def test_a_name_is_checked_before_the_tables_are_read(study_request: StudyRequest) -> None:
+    missing = Tables(data="nowhere.tsv")
+    arms = replace(study_request.arms, others={"scratch": study_request.arms.base})
+    with pytest.raises(RecipeError, match="not a valid name"):
+        make_plan(replace(study_request, tables=missing, arms=arms))
+
+
+def test_a_base_that_was_trained_on_the_test_texts_is_refused(study_request: StudyRequest) -> None:
+    base = study_request.arms.base
+    manifest = base.manifest()
+
+    def trained_on(examples: list[Example]) -> None:
+        lineage = manifest.lineage.model_copy(update={"data": {"train": data_hash(examples)}})
+        base.write_manifest(manifest.model_copy(update={"lineage": lineage}))
+
+    trained_on(OTHER)
+    assert make_plan(study_request).runs == {base.path: base}
+    trained_on(TEST)
+    with pytest.raises(MismatchError, match="base was trained on the test texts"):
+        make_plan(study_request)
+
+
+def test_a_study_runs_in_one_process(
+    study_request: StudyRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(World, "join", lambda: World(size=2))
+    with pytest.raises(RecipeError, match="runs in one process"):
+        compare(study_request, tmp_path / "study")
+    assert not (tmp_path / "study").exists()
