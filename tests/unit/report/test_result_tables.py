@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 from tests.unit.report.parsed_page import read_csv
 
 from greffe.report.catalog import load_catalog
-from greffe.report.number_format import Language
-from greffe.report.report_table import table_csv, table_html, table_markdown
 from greffe.report.result_tables import (
     arm_kinds_table,
     arms_table,
@@ -21,34 +17,11 @@ from greffe.report.result_tables import (
     labels_table,
     savings_table,
 )
-from greffe.report.study_page import study_tables
 from greffe.report.verdict import arm_names
 from greffe.study.document import StudyDocument
 
 ENGLISH = load_catalog("en")
 FRENCH = load_catalog("fr")
-
-
-def test_csv_is_the_same_in_every_language(study: StudyDocument) -> None:
-    english, french = (
-        {table.name: read_csv(table) for table in study_tables(study, load_catalog(language))}
-        for language in get_args(Language)
-    )
-    assert {name for name in english if english[name] != french[name]} <= {"findings"}
-
-
-def test_every_table_is_named_once(study: StudyDocument) -> None:
-    names = [table.name for table in study_tables(study, ENGLISH)]
-    assert len(names) == len(set(names))
-    assert {
-        *("arms", "comparisons", "epochs", "labels", "confusion", "parameters"),
-        *("calibration", "cost", "findings", "disagreements"),
-    } <= set(names)
-
-
-def test_every_table_survives_without_data(bare_study: StudyDocument) -> None:
-    for table in study_tables(bare_study, FRENCH):
-        table_csv(table), table_html(table), table_markdown(table)
 
 
 def test_arms(study: StudyDocument) -> None:
