@@ -64,10 +64,11 @@ def test_a_masked_model_has_a_lower_loss_than_any_causal_one(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_pretrained_classifier_beats_scratch_with_few_labels(tmp_path):
+@pytest.mark.parametrize("objective", ["hybrid", "causal"])
+def test_a_pretrained_classifier_beats_scratch_with_few_labels(tmp_path, objective):
     language = MarkovLanguage(seed=3, words=16)
     texts = [example.text for example in directed(language, 1600, 5)]
-    base = pretrain(tmp_path, texts, "causal", 400)
+    base = pretrain(tmp_path, texts, objective, 600)
     train, valid, test = (
         directed(language, count, seed) for count, seed in ((24, 6), (60, 7), (200, 8))
     )
@@ -128,7 +129,7 @@ def test_a_study_finds_no_difference_where_there_is_none(tmp_path):
     texts = list(language.documents(60, seed=5))
     (tmp_path / "text.txt").write_text("\n".join(texts) + "\n", "utf-8")
     significant = 0
-    for repetition in range(3):
+    for repetition in range(5):
         with quiet():
             base = greffe.pretrain(
                 tmp_path / "text.txt",
