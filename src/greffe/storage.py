@@ -6,12 +6,17 @@ import errno
 import hashlib
 import json
 import os
+import stat
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from greffe.errors import CorruptError, RunError
+from greffe.parsing import ParseError, parse_json
+
+LARGEST_FILE = 1 << 28
+"""Bytes: no JSON file that greffe writes comes near it, so a larger one is not ours."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -37,13 +42,33 @@ def write_json(path: Path, value: Any) -> None:
     write_atomic(path, text.encode("utf-8", "backslashreplace"))
 
 
+def read_file(path: Path, what: str, *, largest: int = LARGEST_FILE) -> bytes:
+    """Return a file's content; `what` names it in the CorruptError if it cannot be read.
+
+    Only regular files of at most `largest` bytes are read: a pipe would block, a device never end.
+    """
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise CorruptError(f"{path} is not a file.", expected=what, found="something else")
+        if status.st_size > largest:
+            raise CorruptError(
+                f"{path} is too large.",
+                expected=f"{what}, at most {largest:,} bytes",
+                found=f"{status.st_size:,} bytes",
+            )
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise CorruptError(f"{path} is missing.", expected=what, found="no such file") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise CorruptError(f"{path} cannot be read.", expected=what, found=str(error)) from None
+
+
 def read_json(path: Path, what: str) -> Any:
     """Return parsed JSON; `what` names the expected content in the CorruptError otherwise."""
     try:
-        return json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise CorruptError(f"{path} is missing.", expected=what, found="no such file") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        return parse_json(read_file(path, what))
+    except ParseError as error:
         raise CorruptError(
             f"{path} is damaged.", expected=what, found=f"invalid JSON: {error}"
         ) from None

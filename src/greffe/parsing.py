@@ -1,0 +1,75 @@
+"""Parse JSON and TOML from anyone: every problem is one ParseError, whatever the text holds.
+
+The parsers of the standard library raise four kinds of exceptions, accept numbers that are no
+numbers, and return trees so deep that later code fails on them.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import Any, NoReturn
+
+DEEPEST = 100
+"""Levels of nesting; no file that greffe writes has more than a dozen."""
+
+
+class ParseError(ValueError):
+    """Text that is not what it should be; the message is one line for the user."""
+
+
+def parse_json(data: bytes | str) -> Any:
+    """Return the value of a JSON text; NaN and Infinity, which JSON does not have, are errors."""
+    try:
+        value = json.loads(data, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise _too_deep() from None
+    except ParseError:
+        raise
+    except ValueError as error:  # invalid JSON, invalid UTF-8, an integer of thousands of digits
+        raise ParseError(_one_line(error)) from None
+    _check_depth(value)
+    return value
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the tree of a TOML text."""
+    try:
+        tree = tomllib.loads(text)
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        raise ParseError(_one_line(error)) from None
+    _check_depth(tree)
+    return tree
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ParseError(f"{name} is not JSON")
+
+
+def _check_depth(value: Any) -> None:
+    """Raise a ParseError if the value is nested deeper than DEEPEST levels."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(DEEPEST):
+        if not level:
+            return
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, dict | list)
+        ]
+    if level:
+        raise _too_deep()
+
+
+def _too_deep() -> ParseError:
+    return ParseError(f"nested deeper than {DEEPEST} levels")
+
+
+def _one_line(error: ValueError) -> str:
+    text = str(error)
+    if "integer string conversion" in text:
+        return "an integer of thousands of digits"
+    return text if len(text) <= 200 else f"{text[:199]}…"

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from greffe.parsing import DEEPEST, ParseError, parse_json, parse_toml
+
+
+def test_json_and_toml_are_read() -> None:
+    assert parse_json(b'{"a": [1, 2.5, null, "\xc3\xa9"]}') == {"a": [1, 2.5, None, "é"]}
+    assert parse_json('"text"') == "text"
+    assert parse_toml('a = 1\n[b]\nc = ["x"]') == {"a": 1, "b": {"c": ["x"]}}
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"{", "Expecting"),
+        (b"\xff\xfe\x00", "decode"),
+        (b"NaN", "NaN is not JSON"),
+        (b"[-Infinity]", "-Infinity is not JSON"),
+        (b"1" * 5000, "an integer of thousands of digits"),
+        (b"[" * 100_000, "nested deeper"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested deeper"),
+        (b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1), "nested deeper"),
+    ],
+)
+def test_damaged_json_is_a_parse_error(data: bytes, found: str) -> None:
+    with pytest.raises(ParseError, match=found):
+        parse_json(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a = ", "Invalid value"),
+        (f"a = {'1' * 5000}", "an integer of thousands of digits"),
+        ("a = " + "[" * 100_000, "nested deeper"),
+        ("a = " + "{a = " * 100_000, "nested deeper"),
+        (".".join("a" * (DEEPEST + 2)) + " = 1", "nested deeper"),
+    ],
+)
+def test_damaged_toml_is_a_parse_error(text: str, found: str) -> None:
+    with pytest.raises(ParseError, match=found):
+        parse_toml(text)
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"), [(parse_json, "[" * DEEPEST + "]" * DEEPEST), (parse_toml, "a = 1")]
+)
+def test_the_deepest_allowed_value_is_read(parse: Callable[[str], Any], text: str) -> None:
+    assert parse(text)
+
+
+def test_messages_are_short_single_lines() -> None:
+    with pytest.raises(ParseError) as caught:
+        parse_toml(f'a = "{"x" * 5000}')
+    assert len(str(caught.value)) <= 200
+    assert "\n" not in str(caught.value)
