@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -30,7 +31,11 @@ WRITTEN = (
 
 
 class OutputFolder:
-    """A folder for this process only: created, refused, emptied or resumed on entry."""
+    """A folder for this process only: created, emptied or resumed on entry.
+
+    A folder that cannot be used is refused twice: when the object is made, which changes nothing on
+    disk and can be done before any work; and on entry, since others may have written meanwhile.
+    """
 
     def __init__(
         self,
@@ -48,9 +53,15 @@ class OutputFolder:
         self.resume = resume
         self.is_main = is_main
         self.markers = tuple(markers)
-        # Checked here and not on entry: no rank may see what another one has just written.
-        self.is_ours = self._has(UNFINISHED_FILE, *markers) and bool(self._names())
-        self.resuming = self.is_ours and resume
+        self._created: list[Path] = []
+        try:
+            # Checked here and not on entry: no rank may see what another one has just written.
+            self.is_ours = self._has(UNFINISHED_FILE, *markers) and bool(self._names())
+            self.resuming = self.is_ours and resume
+            self._check()
+            self._check_access()
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+            raise self._unusable("used", error) from None
 
     def __enter__(self) -> Self:
         if self.is_main:
@@ -58,25 +69,17 @@ class OutputFolder:
         return self
 
     def _prepare(self) -> None:
-        if self.path.exists() and not self.path.is_dir():
-            raise RunExistsError(
-                f"{self.path} is a file.", expected="a folder", hint="choose another --out"
-            )
-        names = self._names()
-        if names and not self.is_ours:
-            raise RunExistsError(
-                f"{self.path} holds files that greffe did not write.",
-                expected="a new or empty folder",
-                found=", ".join(names[:5]),
-                hint="choose another --out",
-            )
+        self._check()
         self._take_lock()
         try:
             if self.is_ours and not self.resuming:
                 self._empty()
             (self.path / UNFINISHED_FILE).touch()
+        except OSError as error:
+            self._give_back()
+            raise self._unusable("written", error) from None
         except BaseException:
-            self._release()
+            self._give_back()
             raise
 
     def __exit__(
@@ -90,10 +93,61 @@ class OutputFolder:
         is_empty = not self._names()
         if is_empty or self._has(*self.markers):
             (self.path / UNFINISHED_FILE).unlink(missing_ok=True)
-        self._release()
         if is_empty and kind is not None:
-            with suppress(OSError):
-                self.path.rmdir()
+            self._give_back()
+        else:
+            self._release()
+
+    # --- refusing ---
+
+    def _check(self) -> None:
+        """Raise an error if the folder holds what this command may not touch; change nothing."""
+        if self.path.exists() and not self.path.is_dir():
+            raise RunExistsError(
+                f"{self.path} is a file.", expected="a folder", hint="choose another --out"
+            )
+        names = self._names()
+        if names and not self.is_ours:
+            raise RunExistsError(
+                f"{self.path} holds files that greffe did not write.",
+                expected="a new or empty folder",
+                found=", ".join(names[:5]),
+                hint="choose another --out",
+            )
+        if self.is_ours and not self.resuming:
+            self._check_overwrite()
+
+    def _check_overwrite(self) -> None:
+        """Raise an error unless --overwrite is given and removes nothing that is read."""
+        if not self.overwrite:
+            raise RunExistsError(
+                f"{self.path} already holds a run.",
+                expected="a new or empty folder",
+                hint="--resume continues it, --overwrite replaces it, or choose another --out",
+            )
+        folder = self.path.resolve()
+        for source in self.sources:
+            if source.exists() and folder in (source.resolve(), *source.resolve().parents):
+                raise RunExistsError(
+                    f"--overwrite would remove {source}, which this command reads.",
+                    expected="an --out that contains none of the inputs",
+                    hint="choose another --out",
+                )
+
+    def _check_access(self) -> None:
+        """Raise an error if the folder cannot be created or written, or is in use."""
+        path = self.path.resolve()
+        there = next(each for each in (path, *path.parents) if each.exists())
+        how = "written" if there == path else "created"
+        if not there.is_dir():
+            raise self._unusable(how, f"{there} is not a folder")
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise self._unusable(how, f"no permission to write to {there}")
+        if (self.path / LOCK_FILE).is_file():  # left by a killed process, or held by a living one
+            self._acquire()
+            self._lock.release()
+
+    # --- the folder and its lock ---
 
     def _has(self, *names: str) -> bool:
         return any((self.path / name).exists() for name in names)
@@ -112,10 +166,19 @@ class OutputFolder:
         self._lock.release()
 
     def _take_lock(self) -> None:
+        self._created = [each for each in (self.path, *self.path.parents) if not each.exists()]
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
+            self._remove_created()
             raise self._unusable("created", error) from None
+        try:
+            self._acquire()
+        except RunError:
+            self._remove_created()
+            raise
+
+    def _acquire(self) -> None:
         self._lock = FileLock(self.path / LOCK_FILE)
         try:
             self._lock.acquire(timeout=0)
@@ -127,30 +190,28 @@ class OutputFolder:
         except OSError as error:
             raise self._unusable("written", error) from None
 
-    def _unusable(self, how: str, error: OSError) -> RunError:
+    def _give_back(self) -> None:
+        """Release the lock and leave nothing behind."""
+        self._release()
+        self._remove_created()
+
+    def _remove_created(self) -> None:
+        """Remove the folders that were made for this command, unless something is in them."""
+        for folder in self._created:
+            with suppress(OSError):
+                folder.rmdir()
+
+    def _unusable(self, how: str, error: Exception | str) -> RunError:
+        reason = error.strerror if isinstance(error, OSError) else None
         return RunError(
             f"{self.path} cannot be {how}.",
             expected="a folder that may be written to",
-            found=error.strerror or str(error),
+            found=reason or str(error),
             hint="choose another --out",
         )
 
     def _empty(self) -> None:
-        """Empty the folder if --overwrite is given and nothing in it is read by the command."""
-        if not self.overwrite:
-            raise RunExistsError(
-                f"{self.path} already holds a run.",
-                expected="a new or empty folder",
-                hint="--resume continues it, --overwrite replaces it, or choose another --out",
-            )
-        folder = self.path.resolve()
-        for source in self.sources:
-            if source.exists() and folder in (source.resolve(), *source.resolve().parents):
-                raise RunExistsError(
-                    f"--overwrite would remove {source}, which this command reads.",
-                    expected="an --out that contains none of the inputs",
-                    hint="choose another --out",
-                )
+        """Remove everything that greffe has written to the folder."""
         for item in self.path.iterdir():
             if not any(item.match(pattern) for pattern in WRITTEN) or is_users_card(item):
                 continue

@@ -134,6 +134,48 @@ def test_a_folder_that_cannot_be_locked_is_an_error(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.parametrize("name", ["nul\0name", "long" * 100])
+def test_a_path_that_cannot_be_is_an_error(tmp_path: Path, name: str) -> None:
+    with pytest.raises(RunError, match="cannot be used"):
+        OutputFolder(tmp_path / name)
+
+
+def test_every_refusal_comes_before_entry_and_changes_nothing(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.docx").write_text("years of work")
+    before = sorted(tmp_path.rglob("*"))
+    for path, flags in (
+        (run, {}),
+        (run, {"overwrite": True, "sources": [run / RUN_FILE]}),
+        (tmp_path / "file", {"resume": True}),
+        (tmp_path / "file" / "below", {}),
+        (tmp_path / "mine", {"overwrite": True}),
+    ):
+        with pytest.raises(RunError):
+            OutputFolder(path, **flags)  # type: ignore[arg-type]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_folder_without_permission_is_refused_before_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
+    with pytest.raises(RunError, match="cannot be created") as caught:
+        OutputFolder(tmp_path / "a" / "b")
+    assert "permission" in str(caught.value.found)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_error_leaves_none_of_the_new_folders_and_every_old_one(tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    old.mkdir()
+    for path in (old, old / "a" / "b"):
+        with pytest.raises(ZeroDivisionError), OutputFolder(path):
+            raise ZeroDivisionError
+    assert list(tmp_path.rglob("*")) == [old]
+
+
 @contextlib.contextmanager
 def holding(path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that holds the folder until its input is closed."""
@@ -159,9 +201,8 @@ def test_a_folder_in_use_is_busy_until_its_process_ends(run: Path) -> None:
         for resume in (True, False):
             with (
                 pytest.raises(RunBusyError, match="in use"),
-                OutputFolder(run, resume=resume, overwrite=not resume),
             ):
-                pass
+                OutputFolder(run, resume=resume, overwrite=not resume)
         assert (run / RUN_FILE).read_bytes() == before
     with OutputFolder(run, resume=True) as folder:
         assert folder.resuming
