@@ -158,7 +158,7 @@ def model_card(
     first: api.Run, run: api.Run, shards: Corpus, figures: dict[str, tuple[float, float]]
 ) -> str:
     """Fill the figures into `model_card.md`."""
-    results = [part.manifest().result for part in (first, run)]
+    manifests = [part.manifest() for part in (first, run)]
     rows = "\n".join(
         f"| {kind} | {causal:.2f} | {masked:.2f} |" for kind, (causal, masked) in figures.items()
     )
@@ -172,10 +172,10 @@ def model_card(
             parameters=sum(p.numel() for p in run.model.parameters()),
             vocabulary=run.manifest().vocab,
             corpus_tokens=shards.manifest.tokens / 1e6,
-            tokens=sum(result["tokens"] for result in results) / 1e6,
-            steps=results[0]["steps"],
-            continued_steps=results[1]["steps"],
-            minutes=sum(result["seconds"] for result in results) / 60,
+            tokens=sum(manifest.figure("tokens") for manifest in manifests) / 1e6,
+            steps=manifests[0].figure("steps"),
+            continued_steps=manifests[1].figure("steps"),
+            minutes=sum(manifest.figure("seconds") for manifest in manifests) / 60,
             continued="\n".join((f"train.budget={run.recipe().train.budget}", *CONTINUED)),
             threads=run.manifest().lineage.threads,
             rows=rows,

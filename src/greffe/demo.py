@@ -87,7 +87,7 @@ def _introduce(base: Run) -> None:
 
 def _loss_bars(run: Run) -> str:
     """Return the training loss as a row of bars between its first and last value."""
-    losses = [line["loss"] for line in run.metrics() if line["kind"] == "train"]
+    losses = [line["loss"] for line in run.metrics() if line.get("kind") == "train"]
     low, high = min(losses), max(losses)
     heights = (round((len(BARS) - 1) * (loss - low) / max(high - low, 1e-9)) for loss in losses)
     return f"{losses[0]:.2f} {''.join(BARS[height] for height in heights)} {losses[-1]:.2f}"

@@ -21,21 +21,24 @@ import json
 import math
 import platform
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from greffe import __version__
 from greffe.config.components import HeadSpec
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
-from greffe.config.spec import Spec
+from greffe.config.spec import Count, Figure, Spec
 from greffe.errors import CorruptError, RunError
-from greffe.storage import disk_error, read_model, write_atomic, write_json
+from greffe.parsing import ParseError, parse_json
+from greffe.progress import notice
+from greffe.storage import disk_error, read_file, read_model, write_atomic, write_json
 
 RUN_FILE = "run.json"
 RECIPE_FILE = "recipe.toml"
@@ -46,6 +49,9 @@ CHECKPOINTS = "checkpoints"
 FEATURE_RUNS = "feature_runs"
 SOUP = "soup"
 INTERMEDIATE = "intermediate"
+LARGEST_VOCABULARY = 1_000_000  # as in recipes
+NUMBERS = frozenset(("steps", "tokens", "seconds", "texts", "accuracy"))
+"""Figures of a result that the code computes with."""
 
 
 class Lineage(Spec):
@@ -54,7 +60,7 @@ class Lineage(Spec):
     command: list[str]
     created: str
     versions: dict[str, str]
-    threads: int
+    threads: Count
     parent: str | None = None
     parent_weights: str | None = None
     vocabulary_transfer: bool = False
@@ -77,7 +83,7 @@ class Manifest(Spec):
     format: Literal[1] = 1
     kind: Literal["language-model", "classifier", "linear"]
     status: Literal["training", "finished"]
-    vocab: int
+    vocab: int = Field(ge=0, le=LARGEST_VOCABULARY)
     heads: dict[str, HeadSpec]
     directions: list[Literal["causal", "bidirectional"]]
     labels: list[str] = Field(default_factory=list)
@@ -86,7 +92,71 @@ class Manifest(Spec):
     weights: str | None = None
     feature_runs: list[str] = Field(default_factory=list)
     """Hash of each run in feature_runs/, in order."""
-    result: dict[str, Any] = Field(default_factory=dict)
+    result: dict[str, Figure] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check_parts(self) -> Self:
+        """Check what the verbs rely on: weights, heads and labels that belong together."""
+        repeated = [label for label, count in Counter(self.labels).items() if count > 1]
+        if repeated:
+            raise ValueError(f"labels: {repeated[0]!r} occurs more than once")
+        if self.kind != "language-model" and len(self.labels) < 2:
+            raise ValueError(f"labels: a {self.kind} run has at least two")
+        if misnamed := [name for name, head in self.heads.items() if name != head.kind]:
+            raise ValueError(f"heads: {misnamed[0]!r} is a head of another kind")
+        if self.kind == "classifier":
+            self._check_classifier()
+        has_base = self.kind != "linear" or bool(self.lineage.initial_base)
+        if has_base and not (self.vocab and self.directions):
+            raise ValueError("vocab and directions: a run with a base has both")
+        if has_base and self.status == "finished" and self.weights is None:
+            raise ValueError("weights: a finished run has their hash")
+        if not has_base and self.weights is not None:
+            raise ValueError("weights: a run without a base has none")
+        self._check_figures()
+        return self
+
+    def figure(self, name: str) -> float:
+        """Return a number of the result, which must be there."""
+        value = self.result.get(name)
+        if isinstance(value, int | float):
+            return value
+        raise CorruptError(
+            f"The result in {RUN_FILE} has no {name}.",
+            expected="the figures of a finished run",
+            found=", ".join(self.result) or "none",
+        )
+
+    def _check_classifier(self) -> None:
+        head = self.heads.get("classification")
+        if head is None or self.direction is None:
+            raise ValueError("a classifier has a classification head and a direction")
+        if head.outputs(self.vocab) != len(self.labels):
+            raise ValueError(
+                f"labels: {len(self.labels)}, but the head has {head.outputs(self.vocab)} classes"
+            )
+
+    def _check_figures(self) -> None:
+        for name in NUMBERS & self.result.keys():
+            value = self.result[name]
+            if isinstance(value, str) or (isinstance(value, int | float) and value < 0):
+                raise ValueError(f"result.{name}: {value!r} is not a number from 0 on")
+
+
+class LogLine(Spec):
+    """A line of metrics.jsonl: these fields if it has them, and other figures."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+    __pydantic_extra__: dict[str, Figure] = Field(init=False)
+
+    step: Count
+    kind: str = ""
+    epoch: float | None = None
+    loss: float | None = None
+    accuracy: float | None = None
+    macro_f1: float | None = None
+    log_loss: float | None = None
+    bits_per_byte: float | None = None
 
 
 def new_lineage(**fields: Any) -> Lineage:
@@ -257,26 +327,38 @@ class RunDirectory:
             raise disk_error(error, self.path / METRICS_FILE) from error
 
     def metrics(self) -> Iterator[dict[str, Any]]:
-        """Yield the lines of metrics.jsonl; a last line cut off by a crash is left out."""
+        """Yield the lines of metrics.jsonl; those that a crash has damaged are left out.
+
+        A log is history: a damaged one neither stops a resumed training nor a report.
+        """
         path = self.path / METRICS_FILE
         if not path.exists():
             return
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    return
-                try:
-                    fields = json.loads(line)
-                except ValueError as error:
-                    raise CorruptError(
-                        f"{path} is damaged at line {number}.",
-                        expected="one JSON object per line",
-                        found=str(error),
-                    ) from None
+        *lines, rest = read_file(path, "the run's log").split(b"\n")
+        unreadable = 1 if rest else 0  # a line without an end was not written completely
+        for line in lines:
+            fields = _read_line(line)
+            if fields is None:
+                unreadable += 1
+            else:
                 yield fields
+        if unreadable:
+            several = "lines are" if unreadable > 1 else "line is"
+            notice(f"{path}: {unreadable} damaged {several} ignored")
 
     def rewind_metrics(self, step: int) -> None:
         """Remove the lines after `step`, which a resumed run writes again."""
         lines = [line for line in self.metrics() if line["step"] <= step]
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         write_atomic(self.path / METRICS_FILE, text.encode())
+
+
+def _read_line(line: bytes) -> dict[str, Any] | None:
+    """Return the fields of a line of metrics.jsonl, or None if it is damaged."""
+    try:
+        fields = parse_json(line)
+        LogLine.model_validate(fields)
+    except (ParseError, ValidationError):
+        return None
+    assert isinstance(fields, dict)
+    return fields

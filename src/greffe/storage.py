@@ -80,10 +80,12 @@ def read_model(kind: type[Model], path: Path, what: str, hint: str | None = None
         return kind.model_validate(read_json(path, what))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        problem = first["msg"].removeprefix("Value error, ")
         raise CorruptError(
             f"{path} is damaged or from another version.",
             expected=what,
-            found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
+            found=f"{where}: {problem}" if where else problem,
             hint=hint,
         ) from None
 

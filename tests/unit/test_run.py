@@ -15,6 +15,7 @@ import greffe
 from greffe import run as run_module
 from greffe.config.recipe import Recipe
 from greffe.errors import CorruptError, RunError
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.run import (
     METRICS_FILE,
@@ -44,6 +45,10 @@ def make_manifest(**fields: Any) -> Manifest:
             **fields,
         }
     )
+
+
+def classifier_lineage() -> dict[str, Any]:
+    return make_manifest().lineage.model_dump(mode="json")
 
 
 @pytest.fixture
@@ -101,6 +106,68 @@ def test_a_run_without_its_recipe(run: RunDirectory) -> None:
     (run.path / RECIPE_FILE).unlink()
     with pytest.raises(CorruptError, match="missing"):
         run.recipe()
+
+
+def classifier(**fields: Any) -> dict[str, Any]:
+    """Return the manifest of a classifier of two classes, as JSON."""
+    head = ClassificationHead(classes=2)
+    manifest = make_manifest(
+        kind="classifier",
+        status="finished",
+        heads={"classification": head},
+        labels=["no", "yes"],
+        direction="causal",
+        weights="w",
+        result={"seconds": 1.5, "tokens": 10},
+    )
+    return manifest.model_dump(mode="json") | fields
+
+
+@pytest.mark.parametrize(
+    ("damage", "field"),
+    [
+        ({"format": 2}, "format"),
+        ({"vocab": -1}, "vocab"),
+        ({"vocab": 0}, "vocab"),
+        ({"vocab": 10**12}, "vocab"),
+        ({"weights": None}, "weights"),
+        ({"weights": 3}, "weights"),
+        ({"labels": ["no", "no"]}, "labels"),
+        ({"labels": ["no"]}, "labels"),
+        ({"labels": ["no", "perhaps", "yes"]}, "labels"),
+        ({"labels": "noyes"}, "labels"),
+        ({"direction": None}, "direction"),
+        ({"directions": []}, "directions"),
+        ({"heads": {}}, "head"),
+        ({"heads": {"classification": {"kind": "next_token"}}}, "heads"),
+        ({"heads": {"classification": {"kind": "classification"}}}, "classes"),
+        ({"heads": {"classification": {"kind": "no_such"}}}, "kind"),
+        ({"heads": {"next_token": {"kind": "next_token"}}}, "head"),
+        ({"heads": [1]}, "heads"),
+        ({"lineage": None}, "lineage"),
+        ({"feature_runs": "abc"}, "feature_runs"),
+        ({"result": {"seconds": "long"}}, "seconds"),
+        ({"result": {"tokens": -1}}, "tokens"),
+        ({"result": {"accuracy": [0.5]}}, "accuracy"),
+        ({"kind": "linear", "lineage": {**classifier_lineage(), "initial_base": ""}}, "weights"),
+    ],
+)
+def test_a_manifest_whose_parts_contradict_each_other(
+    run: RunDirectory, damage: dict[str, Any], field: str
+) -> None:
+    (run.path / RUN_FILE).write_text(json.dumps(classifier()))
+    assert RunDirectory.open(run.path).manifest().labels == ["no", "yes"]
+    (run.path / RUN_FILE).write_text(json.dumps(classifier(**damage)))
+    with pytest.raises(CorruptError, match="damaged or from another version") as caught:
+        RunDirectory.open(run.path)
+    assert field in (caught.value.found or "")
+
+
+def test_a_missing_figure_is_an_error() -> None:
+    manifest = make_manifest(result={"steps": 3})
+    assert manifest.figure("steps") == 3
+    with pytest.raises(CorruptError, match="seconds"):
+        manifest.figure("seconds")
 
 
 # --- shipped bases -----------------------------------------------------------------------------
@@ -228,10 +295,25 @@ def test_rewinding_removes_the_lines_after_the_step(run: RunDirectory) -> None:
     assert list(run.metrics()) == []
 
 
-def test_a_damaged_line_of_metrics_is_named(run: RunDirectory) -> None:
-    (run.path / METRICS_FILE).write_bytes(b'{"step": 1}\n{"st\xffep": 2\n{"step": 3}\n')
-    with pytest.raises(CorruptError, match="line 2"):
-        list(run.metrics())
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *(b'{"st\xffep": 2\n', b"[1]\n", b"{}\n", b"null\n", b"\n", b"\0" * 4096 + b"\n"),
+        *(b'{"step": -1}\n', b'{"step": "2"}\n', b'{"step": 1.5}\n', b'{"step": 1e999}\n'),
+        *(b'{"step": 2, "loss": NaN}\n', b'{"step": 2, "loss": 1e999}\n'),
+        *(b'{"step": 2, "loss": "low"}\n', b'{"step": 2, "lr": [1]}\n', b"[" * 10**5 + b"\n"),
+        b'{"step": ' + b"9" * 5000 + b"}\n",
+    ],
+)
+def test_damaged_lines_of_metrics_are_counted_and_removed(
+    run: RunDirectory, damage: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = run.path / METRICS_FILE
+    path.write_bytes(b'{"step": 1}\n' + damage + b'{"step": 3}\n' + b"\0" * 512)
+    assert [line["step"] for line in run.metrics()] == [1, 3]
+    assert "2 damaged lines" in capsys.readouterr().err
+    run.rewind_metrics(5)
+    assert path.read_bytes() == b'{"step": 1}\n{"step": 3}\n'
 
 
 @pytest.mark.parametrize("program", ["/usr/bin/greffe", "/somewhere/greffe/__main__.py"])

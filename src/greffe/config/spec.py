@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+LARGEST_COUNT = 1 << 53
+"""JSON numbers are exact up to here, and no file, corpus or training has more of anything."""
+
+Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
+"""How many of something there are, as files record it."""
+Fraction = Annotated[float, Field(ge=0, le=1)]
+"""An accuracy, a probability or a part of a whole."""
+Figure = Annotated[int, Field(ge=-LARGEST_COUNT, le=LARGEST_COUNT)] | float | str | None
+"""One value among results or in a log."""
 
 
 class Spec(BaseModel):

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from greffe.config.spec import Spec
+from greffe.config.spec import Figure, Spec
 from greffe.inference.language_samples import LanguageSample
 from greffe.inference.matrices import Matrix
 from greffe.model.parameters import ParameterRow
@@ -37,7 +37,7 @@ class RunDocument(Spec):
     versions: dict[str, str]
     hashes: dict[str, str]
     """Of its initial base, tokenizer, weights and data, by name."""
-    result: dict[str, str | int | float | None] = Field(default_factory=dict)
+    result: dict[str, Figure] = Field(default_factory=dict)
     """Final figures, as in its manifest."""
     loss: list[MetricPoint] = Field(default_factory=list)
     """Training loss."""
@@ -56,7 +56,7 @@ def run_document(run: RunDirectory) -> RunDocument:
     lineage = manifest.lineage
     has_model = manifest.kind != "linear"
     lines = list(run.metrics())
-    evaluations = [line for line in lines if line["kind"] == "valid"]
+    evaluations = [line for line in lines if line.get("kind") == "valid"]
     hashes = {
         "initial base": lineage.initial_base,
         "tokenizer": lineage.tokenizer,
@@ -77,7 +77,7 @@ def run_document(run: RunDirectory) -> RunDocument:
         loss=[
             MetricPoint(step=line["step"], value=line["loss"])
             for line in lines
-            if line["kind"] == "train" and line.get("loss") is not None
+            if line.get("kind") == "train" and line.get("loss") is not None
         ],
         valid={
             measure: [

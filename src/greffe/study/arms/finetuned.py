@@ -75,8 +75,8 @@ class FinetunedArm(TrainedArm):
             probabilities=rounded(np.array(probabilities)),
             validation=manifest.result.get("accuracy"),
             evaluations=_evaluations(run),
-            seconds=manifest.result["seconds"],
-            tokens=manifest.result["tokens"],
+            seconds=manifest.figure("seconds"),
+            tokens=int(manifest.figure("tokens")),
             memory_bytes=memory.peak,
             parameters=sum(parameter.numel() for parameter in model.parameters()),
             initial_base=manifest.lineage.initial_base,
@@ -98,5 +98,6 @@ def _evaluations(run: RunDirectory) -> list[EpochEvaluation]:
     return [
         EpochEvaluation(epoch=line["epoch"], accuracy=line["accuracy"], log_loss=line["log_loss"])
         for line in run.metrics()
-        if line["kind"] == "valid" and line["accuracy"] is not None
+        if line.get("kind") == "valid"
+        and all(line.get(name) is not None for name in ("epoch", "accuracy", "log_loss"))
     ]
