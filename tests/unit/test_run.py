@@ -257,10 +257,10 @@ def test_the_name_of_another_run_is_its_path(run: RunDirectory) -> None:
 def test_metrics_are_read_as_written(run: RunDirectory) -> None:
     assert list(run.metrics()) == []
     run.log(step=1, kind="train", loss=2.5)
-    run.log(step=2, kind="valid", note="é")
+    run.log(step=2, kind="valid", note="é", skipped=True)
     assert list(run.metrics()) == [
         {"step": 1, "kind": "train", "loss": 2.5},
-        {"step": 2, "kind": "valid", "note": "é"},
+        {"step": 2, "kind": "valid", "note": "é", "skipped": True},
     ]
 
 

@@ -13,7 +13,7 @@ Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 """How many of something there are, as files record it."""
 Fraction = Annotated[float, Field(ge=0, le=1)]
 """An accuracy, a probability or a part of a whole."""
-Figure = Annotated[int, Field(ge=-LARGEST_COUNT, le=LARGEST_COUNT)] | float | str | None
+Figure = bool | Annotated[int, Field(ge=-LARGEST_COUNT, le=LARGEST_COUNT)] | float | str | None
 """One value among results or in a log."""
 
 
