@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
 LARGEST_COUNT = 1 << 53
 """JSON numbers are exact up to here, and no file, corpus or training has more of anything."""
@@ -13,7 +14,19 @@ Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 """How many of something there are, as files record it."""
 Fraction = Annotated[float, Field(ge=0, le=1)]
 """An accuracy, a probability or a part of a whole."""
-Figure = bool | Annotated[int, Field(ge=-LARGEST_COUNT, le=LARGEST_COUNT)] | float | str | None
+
+
+def _finite_or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+Measure = (
+    Annotated[int, Field(ge=-LARGEST_COUNT, le=LARGEST_COUNT)]
+    | Annotated[float, PlainSerializer(_finite_or_none)]
+    | None
+)
+"""A measured number; null in a file if it is not finite."""
+Figure = bool | Measure | str
 """One value among results or in a log."""
 
 

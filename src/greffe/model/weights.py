@@ -18,7 +18,8 @@ from torch import Tensor
 from greffe.config.sections import ModelSpec
 from greffe.errors import CorruptError, MismatchError
 from greffe.model.model import Model
-from greffe.storage import write_atomic
+from greffe.model.tensor_header import Shape, read_header
+from greffe.storage import read_file, write_atomic
 
 BASE = "base."
 
@@ -35,12 +36,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
 
 def load_tensors(path: Path, expected_hash: str | None = None) -> dict[str, Tensor]:
     """Return the tensors of a file; a missing or damaged one is a CorruptError."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise CorruptError(
-            f"{path} is missing.", expected="weights", found="no such file"
-        ) from None
+    data = read_file(path, "a safetensors file", largest=read_header(path).file_bytes)
     if expected_hash is not None and (found := hashlib.sha256(data).hexdigest()) != expected_hash:
         raise CorruptError(
             f"{path} is damaged or was replaced.",
@@ -54,6 +50,23 @@ def load_tensors(path: Path, expected_hash: str | None = None) -> dict[str, Tens
         raise CorruptError(
             f"{path} is damaged or truncated.", expected="a safetensors file", found=str(error)
         ) from None
+
+
+def load_weights(path: Path, expected_hash: str | None, model: Model) -> dict[str, Tensor]:
+    """Return the tensors of a file that has exactly those of `model`; its size is checked first.
+
+    The model may be empty, so that nothing is allocated for a file that does not fit it.
+    """
+    _check_exact(_shapes(model.state_dict()), read_header(path).shapes, str(path))
+    weights = load_tensors(path, expected_hash)
+    whole = [name for name, tensor in weights.items() if not tensor.is_floating_point()]
+    if whole:
+        raise CorruptError(
+            f"{path} does not hold weights.",
+            expected="floating-point tensors",
+            found=f"{whole[0]} of type {weights[whole[0]].dtype}",
+        )
+    return weights
 
 
 def tensors_hash(tensors: Mapping[str, Tensor]) -> str:
@@ -122,8 +135,8 @@ def transfer(
     own = model.state_dict()
     base_names = [name for name in own if name.startswith(BASE)]
     _check_exact(
-        {name: own[name] for name in base_names},
-        {name: value for name, value in weights.items() if name.startswith(BASE)},
+        _shapes({name: own[name] for name in base_names}),
+        _shapes({name: value for name, value in weights.items() if name.startswith(BASE)}),
         source,
     )
     chosen = list(base_names)
@@ -165,17 +178,21 @@ def check_same_architecture(parent: ModelSpec, own: ModelSpec, source: str) -> N
 
 def load_exact(model: Model, weights: Mapping[str, Tensor], source: str) -> None:
     """Load weights that must match the model's tensors exactly."""
-    _check_exact(model.state_dict(), weights, source)
+    _check_exact(_shapes(model.state_dict()), _shapes(weights), source)
     model.load_state_dict(dict(weights), assign=False)
 
 
-def _check_exact(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], source: str) -> None:
+def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, Shape]:
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+
+
+def _check_exact(expected: Mapping[str, Shape], found: Mapping[str, Shape], source: str) -> None:
     problems = [f"{name} is missing" for name in expected if name not in found]
     problems += [f"{name} is not part of this model" for name in found if name not in expected]
     problems += [
-        f"{name} has shape {tuple(found[name].shape)}, not {tuple(expected[name].shape)}"
+        f"{name} has shape {found[name]}, not {expected[name]}"
         for name in expected
-        if name in found and found[name].shape != expected[name].shape
+        if name in found and found[name] != expected[name]
     ]
     if problems:
         more = f" … and {len(problems) - 3} more" if len(problems) > 3 else ""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 
+from greffe.model.tensor_header import read_header
 from greffe.output_folder import CARD_FILE, CARD_MARK, is_users_card
 from greffe.run import Manifest, RunDirectory
 from greffe.storage import write_atomic
@@ -94,9 +94,7 @@ def _classes(manifest: Manifest) -> str:
 
 def _parameters(run: RunDirectory) -> int:
     """Return the number of weights, from the header of the file."""
-    with run.weights_path.open("rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    return sum(math.prod(entry["shape"]) for key, entry in header.items() if key[:2] != "__")
+    return sum(map(math.prod, read_header(run.weights_path).shapes.values()))
 
 
 def _usage(manifest: Manifest) -> str:

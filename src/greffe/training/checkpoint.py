@@ -11,17 +11,17 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from greffe.config.spec import Spec
+from greffe.config.spec import Count, Measure, Spec
 from greffe.data.tokenizer import Tokenizer
-from greffe.errors import MismatchError, RunError
+from greffe.errors import CorruptError, MismatchError, RunError
 from greffe.model.model import Model, empty_model
-from greffe.model.weights import load_exact, load_tensors, save_tensors
+from greffe.model.tensor_header import read_header
+from greffe.model.weights import load_exact, load_tensors, load_weights, save_tensors
 from greffe.output_folder import OutputFolder
 from greffe.progress import notice
 from greffe.run import RunDirectory
@@ -30,6 +30,8 @@ from greffe.storage import disk_error, read_model, write_json
 STATE_FILE = "state.json"
 WEIGHTS = "weights.safetensors"
 OPTIMIZER = "optimizer.safetensors"
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+"""What AdamW keeps for each parameter."""
 
 
 class TrainingState(Spec):
@@ -37,20 +39,21 @@ class TrainingState(Spec):
 
     tokenizer: str = ""
     """Fingerprint of the tokenizer that the weights belong to."""
-    step: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
-    skipped: int = 0
-    skipped_in_a_row: int = 0
-    best_step: int | None = None
+    step: Count = 0
+    tokens: Count = 0
+    seconds: float = Field(0.0, ge=0)
+    skipped: Count = 0
+    skipped_in_a_row: Count = 0
+    best_step: Count | None = None
     best_score: float | None = None
     best_hash: str | None = None
-    evaluations_without_better: int = 0
+    evaluations_without_better: Count = 0
     compiled: bool = False
     """Whether torch.compile is in use: a resumed run must compute in exactly the same way."""
-    last_evaluation: dict[str, Any] = Field(default_factory=dict)
-    best_evaluation: dict[str, Any] = Field(default_factory=dict)
+    last_evaluation: dict[str, Measure] = Field(default_factory=dict)
+    best_evaluation: dict[str, Measure] = Field(default_factory=dict)
     files: dict[str, str] = Field(default_factory=dict)
+    """Hashes of the files beside it."""
 
 
 def _folder(step: int) -> str:
@@ -121,22 +124,49 @@ def last_checkpoint(checkpoints: Path) -> Path | None:
 
 def read_state(folder: Path) -> TrainingState:
     """Read the state file of a checkpoint."""
-    return read_model(TrainingState, folder / STATE_FILE, "a training state")
+    state = read_model(TrainingState, folder / STATE_FILE, "a training state")
+    missing = {WEIGHTS, OPTIMIZER} - state.files.keys()
+    if missing or folder.name != _folder(state.step):
+        raise CorruptError(
+            f"{folder / STATE_FILE} is damaged.",
+            expected=f"the hashes of {WEIGHTS} and {OPTIMIZER}, and the step of {folder.name}",
+            found=f"step {state.step}, hashes of {', '.join(state.files) or 'no file'}",
+            hint="remove this checkpoint, or start again with --overwrite",
+        )
+    return state
 
 
 def load_checkpoint(folder: Path, model: Model, optimizer: torch.optim.Optimizer) -> TrainingState:
     """Restore model and optimizer from a checkpoint; return the training state."""
     state = read_state(folder)
-    load_exact(model, load_tensors(folder / WEIGHTS, state.files.get(WEIGHTS)), str(folder))
-    moments = load_tensors(folder / OPTIMIZER, state.files.get(OPTIMIZER))
-    by_parameter: dict[str, dict[str, Tensor]] = {}
-    for key, value in moments.items():
-        name, _, moment = key.rpartition("/")
-        by_parameter.setdefault(name, {})[moment] = value
+    load_exact(model, load_weights(folder / WEIGHTS, state.files[WEIGHTS], model), str(folder))
+    moments = _load_moments(folder / OPTIMIZER, state.files[OPTIMIZER], model)
     for name, parameter in model.named_parameters():
-        if name in by_parameter:
-            optimizer.state[parameter] = by_parameter[name]
+        if name in moments:
+            optimizer.state[parameter] = moments[name]
     return state
+
+
+def _load_moments(path: Path, digest: str, model: Model) -> dict[str, dict[str, Tensor]]:
+    """Return AdamW's moments by parameter; a parameter that was never trained has none."""
+    shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    whole = {
+        f"{name}/{moment}": () if moment == "step" else shape
+        for name, shape in shapes.items()
+        for moment in MOMENTS
+    }
+    found = read_header(path).shapes
+    wrong = [key for key, shape in found.items() if whole.get(key) != shape]
+    trained = {key.rpartition("/")[0] for key in found}
+    missing = {f"{name}/{one}" for name in trained for one in MOMENTS} - found.keys()
+    if wrong or missing:
+        raise CorruptError(
+            f"{path} does not belong to the weights beside it.",
+            expected=f"{', '.join(MOMENTS)} of each trained parameter, in its shape",
+            found=f"{wrong[0]} {found[wrong[0]]}" if wrong else f"no {min(missing)}",
+        )
+    tensors = load_tensors(path, digest)
+    return {name: {one: tensors[f"{name}/{one}"].float() for one in MOMENTS} for name in trained}
 
 
 def _optimizer_tensors(model: Model, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -157,9 +187,11 @@ def run_weights(run: RunDirectory) -> tuple[dict[str, Tensor], str]:
     tensor hashes do not depend on the storage format.
     """
     manifest = run.manifest()
+    model = empty_model(run.recipe().model, manifest.vocab, manifest.heads)
     if manifest.status == "finished":
         assert manifest.weights is not None
-        return _widened(load_tensors(run.weights_path, manifest.weights)), manifest.weights
+        weights = load_weights(run.weights_path, manifest.weights, model)
+        return _widened(weights), manifest.weights
     folder = last_checkpoint(run.checkpoints_path)
     if folder is None:
         raise RunError(
@@ -175,8 +207,13 @@ def run_weights(run: RunDirectory) -> tuple[dict[str, Tensor], str]:
         step, digest = state.step, state.files[WEIGHTS]
         path = folder / WEIGHTS
     notice(f"{run.name} is not finished: using its weights from step {step}")
-    assert digest is not None
-    return _widened(load_tensors(path, digest)), digest
+    if digest is None:
+        raise CorruptError(
+            f"{folder / STATE_FILE} is damaged.",
+            expected="the hash of the best weights",
+            found=f"their step alone, {step}",
+        )
+    return _widened(load_weights(path, digest, model)), digest
 
 
 def _widened(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from greffe.model.weights import (
     check_same_architecture,
     load_exact,
     load_tensors,
+    load_weights,
     save_tensors,
     tensors_hash,
     transfer,
@@ -82,6 +84,28 @@ def test_a_pickle_is_no_safetensors(tmp_path: Path) -> None:
     torch.save({"a": torch.ones(2)}, path)
     with pytest.raises(CorruptError, match="damaged"):
         load_tensors(path)
+
+
+def test_weights_that_do_not_fit_are_not_read(tmp_path: Path) -> None:
+    """The file takes no disk space; reading it would take 40 GB."""
+    path = tmp_path / "w.safetensors"
+    size = 10**10
+    entry = {"dtype": "F32", "shape": [size], "data_offsets": [0, 4 * size]}
+    header = json.dumps({"base.embedding.weight": entry}).encode()
+    with path.open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + 4 * size)
+    with pytest.raises(MismatchError, match="do not fit"):
+        load_weights(path, None, make({}))
+
+
+def test_whole_numbers_are_no_weights(tmp_path: Path) -> None:
+    path, model = tmp_path / "w.safetensors", make({})
+    save_tensors(path, model.state_dict())
+    assert load_weights(path, None, model).keys() == model.state_dict().keys()
+    save_tensors(path, {name: value.long() for name, value in model.state_dict().items()})
+    with pytest.raises(CorruptError, match="does not hold weights"):
+        load_weights(path, None, model)
 
 
 def test_hashes_tell_names_shapes_and_values_apart() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import signal
 from collections.abc import Iterator
@@ -108,6 +109,56 @@ def test_a_checkpoint_brings_back_everything_bit_for_bit(tmp_path: Path) -> None
     take_steps(model, optimizer, 2, first=3)
     take_steps(other, other_optimizer, 2, first=3)
     assert everything(other, other_optimizer) == everything(model, optimizer)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"step": -1},
+        {"step": 4},
+        {"step": 10**30},
+        {"seconds": -1},
+        {"tokens": "many"},
+        {"skipped": None},
+        {"files": {}},
+        {"files": {"weights.safetensors": "w"}},
+        {"files": {"weights.safetensors": 1, "optimizer.safetensors": 2}},
+        {"files": ["weights.safetensors"]},
+        {"last_evaluation": {"loss": "low"}},
+        {"best_evaluation": [1]},
+        {"best_step": -5},
+        {"unknown": 1},
+    ],
+)
+def test_a_damaged_state(checkpoints: Path, damage: dict[str, Any]) -> None:
+    path = checkpoints / "step-00000003" / "state.json"
+    assert read_state(path.parent).step == 3
+    path.write_text(json.dumps(json.loads(path.read_text()) | damage))
+    with pytest.raises(CorruptError, match="damaged"):
+        read_state(path.parent)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"no.such.parameter/step": torch.zeros(())},
+        {"base.embedding.weight/exp_avg": torch.zeros(3)},
+        {"base.embedding.weight/step": torch.zeros(7)},
+        {"base.embedding.weight/momentum": torch.zeros(())},
+        {"base.embedding.weight": torch.zeros(())},
+        {"base.embedding.weight/step": None},
+    ],
+)
+def test_moments_of_another_model(checkpoints: Path, damage: dict[str, Any]) -> None:
+    folder = checkpoints / "step-00000003"
+    changed = load_tensors(folder / "optimizer.safetensors") | damage
+    kept = {name: tensor for name, tensor in changed.items() if tensor is not None}
+    digest = save_tensors(folder / "optimizer.safetensors", kept)
+    state = json.loads((folder / "state.json").read_text())
+    state["files"]["optimizer.safetensors"] = digest
+    (folder / "state.json").write_text(json.dumps(state))
+    with pytest.raises(CorruptError, match="does not belong to the weights"):
+        load_checkpoint(folder, *make())
 
 
 def test_frozen_tensors_have_no_moments_and_need_none(tmp_path: Path) -> None:
