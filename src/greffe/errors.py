@@ -19,6 +19,19 @@ GreffeError                      exit code 1
 
 from __future__ import annotations
 
+import reprlib
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
+
+
+def quote(value: object) -> str:
+    """Return a value as a message shows it: as Python writes it, and cut if that is long."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # Python does not write integers of thousands of digits
+        return "an integer of thousands of digits"
+
 
 class GreffeError(Exception):
     """Base class: a message and, optionally, what was expected, what was found and a hint."""

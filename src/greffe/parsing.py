@@ -34,6 +34,9 @@ def parse_json(data: bytes | str) -> Any:
 
 def parse_toml(text: str) -> dict[str, Any]:
     """Return the tree of a TOML text."""
+    # tomllib needs quadratic time for a key of many parts: minutes, before its depth is known.
+    if any(part.count(".") > DEEPEST for line in text.splitlines() for part in line.split("=")):
+        raise _too_deep()
     try:
         tree = tomllib.loads(text)
     except RecursionError:

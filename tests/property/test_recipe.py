@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import torch
-from annotated_types import Ge, Gt, Le, Lt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from greffe.config.bounds import bounds_of
 from greffe.config.components import ObjectiveSpec, PositionSpec
 from greffe.config.recipe import Recipe, recipe_from_dict
 from greffe.config.registry import Component
@@ -30,16 +30,11 @@ def values(field: FieldInfo) -> st.SearchStrategy[Any]:
         return st.booleans()
     if field.annotation not in (int, float):
         return st.just(field.default)
-    low, high = 0.0, 100.0
-    for limit in field.metadata:
-        match limit:
-            case Ge(ge=bound) | Gt(gt=bound):
-                low = float(bound)
-            case Le(le=bound) | Lt(lt=bound):
-                high = float(bound)
+    bounds = bounds_of(Annotated[field.annotation, *field.metadata])
+    assert bounds is not None
     if field.annotation is int:
-        return st.integers(int(low), int(high))
-    return st.floats(low, high, exclude_min=True, exclude_max=True)
+        return st.integers(bounds.low, bounds.high)
+    return st.floats(bounds.low, bounds.high, exclude_min=True, exclude_max=True)
 
 
 @st.composite

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from greffe import errors
-from greffe.errors import GreffeError, MissingExtraError
+from greffe.errors import GreffeError, MissingExtraError, quote
 
 TREE = [
     kind
@@ -40,3 +40,14 @@ def test_a_missing_library_says_how_to_install_it() -> None:
     error = MissingExtraError("pyarrow", "parquet", "Reading .parquet")
     assert "pyarrow" in error.message and "Reading .parquet" in error.message
     assert error.hint == 'pip install "greffe[parquet]"'
+
+
+def test_values_in_messages_are_short() -> None:
+    assert quote("été") == "'été'"
+    assert quote([1, 2.5, None]) == "[1, 2.5, None]"
+    assert len(quote("x" * 10**6)) < 300
+    assert "thousands of digits" in quote(10**5000)
+    deep: list[object] = []
+    for _ in range(10_000):
+        deep = [deep]
+    assert len(quote(deep)) < 300

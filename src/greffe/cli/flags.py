@@ -12,15 +12,26 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import typer
 
+from greffe.config.bounds import FractionBelowOne, bounds_of
 from greffe.config.option_groups import Flag, field_docs, group_parameters
 
 _PATHS = {"Examples": Path, "Recipe": Path, "RunDirectory": Path, "Tokenizer": Path}
 """Types of fields that only Python callers can pass; on the command line they are paths."""
 
 
+def number(kind: Any, *names: str, help: str) -> Any:
+    """Return an option whose range is that of a bounded type; of another type, a plain option."""
+    bounds = bounds_of(kind)
+    if bounds is None:
+        return typer.Option(*names, help=help)
+    return typer.Option(*names, help=help, min=bounds.low, max=bounds.high)
+
+
 Language = Literal["en", "fr"]
 LongTexts = Literal["windows", "cut"]
-Valid = Annotated[float, typer.Option("--valid", help="Fraction of documents to hold out.")]
+Valid = Annotated[
+    float, number(FractionBelowOne, "--valid", help="Fraction of documents to hold out.")
+]
 Corpus = Annotated[
     list[str] | None,
     typer.Option(
@@ -81,10 +92,10 @@ def expand_groups(function: Callable[..., None]) -> Callable[..., None]:
 
 def _split(hint: Any) -> tuple[Any, Flag]:
     """Return a field's type and its flag."""
-    if get_origin(hint) is not Annotated:
-        return hint, Flag()
-    kind, flag = get_args(hint)
-    return kind, flag
+    match get_args(hint) if get_origin(hint) is Annotated else ():
+        case (kind, Flag() as flag):
+            return kind, flag
+    return hint, Flag()
 
 
 def _parameter(field: Field[Any], hint: Any, flag: Flag, help_text: str) -> inspect.Parameter:
@@ -93,7 +104,7 @@ def _parameter(field: Field[Any], hint: Any, flag: Flag, help_text: str) -> insp
     kind = flag.words or cli_type(hint)
     if kind is bool and field.default is True:
         name = f"{name}/--no-{name.removeprefix('--')}"
-    option = typer.Option(name, help=help_text, min=flag.minimum)
+    option = number(hint, name, help=help_text)
     default: Any = None if flag.parse or get_origin(kind) is list else field.default
     if field.default is MISSING:
         default = inspect.Parameter.empty
@@ -120,5 +131,8 @@ def cli_type(hint: Any) -> Any:
 
 
 def _members(hint: Any) -> Sequence[Any]:
+    """Return the types of a union, without what bounds them."""
+    if get_origin(hint) is Annotated:
+        return _members(get_args(hint)[0])
     is_union = get_origin(hint) in (Union, UnionType)
     return [kind for part in get_args(hint) for kind in _members(part)] if is_union else [hint]

@@ -12,6 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from greffe.cli import flags
+from greffe.config.bounds import (
+    NewTokens,
+    PositiveFraction,
+    Rate,
+    Seed,
+    Shown,
+    Temperature,
+    TopK,
+)
 from greffe.config.option_groups import Without
 from greffe.config.options import Reading
 
@@ -93,14 +102,23 @@ def predict(
 def generate(
     run: RunPath,
     prompt: Annotated[str, typer.Argument(help="The beginning of the text.")] = "",
-    tokens: Annotated[int, typer.Option(help="Maximum number of new tokens.")] = 40,
-    temperature: Annotated[float, typer.Option(help="0: always the most likely token.")] = 0.8,
-    top_k: Annotated[int, typer.Option(help="Sample from the k most likely tokens; 0: all.")] = 0,
+    tokens: Annotated[int, flags.number(NewTokens, help="Maximum number of new tokens.")] = 40,
+    temperature: Annotated[
+        float, flags.number(Temperature, help="0: always the most likely token.")
+    ] = 0.8,
+    top_k: Annotated[
+        int, flags.number(TopK, help="Sample from the k most likely tokens; 0: all.")
+    ] = 0,
     top_p: Annotated[
-        float, typer.Option(help="Sample from the most likely tokens with total probability p.")
+        float,
+        flags.number(
+            PositiveFraction, help="Sample from the most likely tokens with total probability p."
+        ),
     ] = 0.95,
-    repetition_penalty: Annotated[float, typer.Option(help="Above 1: less repetition.")] = 1.1,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    repetition_penalty: Annotated[
+        float, flags.number(Rate, help="Above 1: less repetition.")
+    ] = 1.1,
+    seed: Annotated[int, flags.number(Seed, help="Random seed.")] = 0,
 ) -> None:
     """Continue a text."""
     from greffe import api
@@ -121,7 +139,7 @@ def generate(
 def fill(
     run: RunPath,
     text: Annotated[str, typer.Argument(help='A text with a mask: "Ce livre est <mask>."')],
-    top: Annotated[int, typer.Option(help="Number of words per <mask>.")] = 5,
+    top: Annotated[int, flags.number(Shown, help="Number of words per <mask>.")] = 5,
     as_json: flags.Json = False,
 ) -> None:
     """Print the most likely words for each <mask>."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from greffe.cli import flags
+from greffe.config.bounds import Drawn
 from greffe.errors import InputError, RecipeError
 from greffe.progress import notice
 
@@ -39,7 +40,9 @@ def show(
     out: Annotated[
         Path | None, typer.Option("--out", help="With mask and positions: a .png or .svg file.")
     ] = None,
-    size: Annotated[int, typer.Option(help="With mask and positions: number of tokens.")] = 0,
+    size: Annotated[
+        int, flags.number(Drawn, help="With mask and positions: number of tokens.")
+    ] = 0,
 ) -> None:
     """Show a model's parameters, attention mask or positions.
 

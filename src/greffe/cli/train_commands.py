@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from greffe.cli import flags
+from greffe.config.bounds import Processes, Seed, Trainings
 from greffe.config.option_groups import Without
 from greffe.config.options import Output, Reading, Tables, TokenizerOptions, Training
 
@@ -31,7 +32,9 @@ def prepare(
     tokenizer_options: Annotated[TokenizerOptions, Without("new_vocab")],
     reading: Annotated[Reading, Without("label_column")],
     valid: flags.Valid = 0.01,
-    workers: Annotated[int, typer.Option(help="Number of processes; 0: one per core.")] = 0,
+    workers: Annotated[
+        int, flags.number(Processes, help="Number of processes; 0: one per core.")
+    ] = 0,
 ) -> None:
     """Turn text into token shards, for pretraining.
 
@@ -129,7 +132,7 @@ def linear(
     tfidf: Annotated[
         bool, typer.Option("--tfidf/--no-tfidf", help="Words 1-2 and characters 2-5.")
     ] = True,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the cross-validation.")] = 0,
+    seed: Annotated[int, flags.number(Seed, help="Random seed of the cross-validation.")] = 0,
 ) -> None:
     """Fit a linear classifier on TF-IDF and features of other runs.
 
@@ -177,7 +180,9 @@ def lab(
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, help="Trainings per arm; default: 8 on the sample, 6 on the files."),
+        flags.number(
+            Trainings, help="Trainings per arm; default: 8 on the sample, 6 on the files."
+        ),
     ] = None,
     overwrite: flags.StartAgain = False,
     docs: Annotated[

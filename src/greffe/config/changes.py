@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel
 
+from greffe.config.bounds import LONGEST_CHANGE
 from greffe.config.registry import Component
 from greffe.config.validation import section_at
-from greffe.errors import RecipeError
+from greffe.errors import RecipeError, quote
+from greffe.parsing import DEEPEST, ParseError, parse_toml
 
 
 def apply_changes(tree: dict[str, Any], changes: Iterable[str], root: type[BaseModel]) -> None:
@@ -24,17 +25,23 @@ def apply_changes(tree: dict[str, Any], changes: Iterable[str], root: type[BaseM
 def _read_change(change: str) -> tuple[list[str], Any]:
     """Split `a.b=value` into path and value."""
     key, equals, raw = change.partition("=")
-    if not equals or not key.strip():
+    path = [part.strip() for part in key.split(".")]
+    if not equals or not all(path) or len(path) > DEEPEST or len(change) > LONGEST_CHANGE:
         raise RecipeError(
-            f"--set {change!r} cannot be read.",
-            expected="section.key=value",
+            f"--set {quote(change)} cannot be read.",
+            expected=f"section.key=value, at most {LONGEST_CHANGE:,} characters",
             hint="for example --set train.lr=3e-4",
         )
+    return path, _read_value(raw.strip())
+
+
+def _read_value(text: str) -> Any:
+    """Return a TOML value; what is not one value of TOML is a plain word."""
     try:
-        value = tomllib.loads(f"value = {raw.strip()}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = raw.strip()
-    return key.strip().split("."), value
+        tree = parse_toml(f"value = {text}")
+    except ParseError:
+        return text
+    return tree["value"] if len(tree) == 1 else text
 
 
 def _assign(tree: dict[str, Any], path: list[str], value: Any, root: type[BaseModel]) -> None:

@@ -21,10 +21,9 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Flag:
-    """How a field's flag differs from what its name and type say: `Annotated[int, Flag(…)]`."""
+    """How a field's flag differs from what its name and type say: `Annotated[str, Flag(…)]`."""
 
     name: str | None = None
-    minimum: int | None = None
     words: Any = None
     """The type on the command line, for values that `parse` reads."""
     parse: Callable[[Any], Any] | None = None

@@ -5,13 +5,15 @@ The sentence under each field is the help text of its flag. Knows nothing of typ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from greffe.config.bounds import Seed, Trainings, Vocab
 from greffe.config.option_groups import Flag, OptionGroup
-from greffe.errors import RecipeError
+from greffe.errors import RecipeError, quote
 
 if TYPE_CHECKING:
     from greffe.config.recipe import Recipe
@@ -68,11 +70,11 @@ class Tables(OptionGroup):
 class TokenizerOptions(OptionGroup):
     """Which tokenizer is used, or how a new one is trained."""
 
-    vocab: Annotated[int | None, Flag(minimum=1)] = None
+    vocab: Vocab | None = None
     """Vocabulary size of a newly trained tokenizer; default: 16,000, or the recipe's."""
     tokenizer_kind: Annotated[TokenizerKind, Flag("--kind")] = "bpe"
     """Algorithm that trains a new tokenizer."""
-    new_vocab: Annotated[int | None, Flag(minimum=1)] = None
+    new_vocab: Vocab | None = None
     """With --from: transfer the weights to a new vocabulary of this size, made for this text."""
     tokenizer: str | Path | Tokenizer | None = None
     """Tokenizer to use: a run, a corpus, greffe-fr, a tokenizer.json or a SentencePiece .model."""
@@ -92,9 +94,9 @@ class Training(OptionGroup):
     """What is learned, such as masked, causal, hybrid or next_sentence; default: the recipe's."""
     budget: str | None = None
     """How long to train: 20m, 1h30m, 2000steps, 3epochs, 50Mtokens."""
-    seed: Annotated[int | None, Flag(minimum=0)] = None
+    seed: Seed | None = None
     """Random seed of the weights, the order of texts and the masking."""
-    soup: Annotated[int | None, Flag(minimum=1)] = None
+    soup: Trainings | None = None
     """Number of fine-tunings whose weights are averaged; default: the recipe's, 1 with a budget."""
     changes: Annotated[Sequence[str], Flag("--set")] = ()
     """Change any value of the recipe, as in --set train.lr=3e-4. Repeatable."""
@@ -109,7 +111,7 @@ def parse_arms(words: Sequence[str]) -> dict[str, Path]:
         name, equals, path = word.partition("=")
         if not equals or not name or not path or name in arms:
             raise RecipeError(
-                f"--arm {word!r} cannot be read.",
+                f"--arm {quote(word)} cannot be read.",
                 expected="a name that is not used yet and a run: --arm causal=runs/causal",
             )
         arms[name] = Path(path)
@@ -119,12 +121,12 @@ def parse_arms(words: Sequence[str]) -> dict[str, Path]:
 def parse_label_counts(text: str) -> list[int]:
     """Read `50,100,all` as numbers; all labels are always used too."""
     words = [word.strip() for word in text.split(",")]
-    wrong = [word for word in words if word != "all" and not word.isdecimal()]
+    wrong = [word for word in words if word != "all" and not re.fullmatch("[0-9]{1,9}", word)]
     if wrong:
         raise RecipeError(
-            f"--labels {text!r} cannot be read.",
+            f"--labels {quote(text)} cannot be read.",
             expected="numbers separated by commas, such as 50,100,200,all",
-            found=", ".join(map(repr, wrong)),
+            found=", ".join(map(quote, wrong[:10])),
         )
     return [int(word) for word in words if word != "all"]
 
@@ -142,7 +144,7 @@ class Comparison(OptionGroup):
     """A run that labels texts; its class scores become features of one more arm. Repeatable."""
     frozen: bool = False
     """Add an arm with the base frozen: a linear probe."""
-    seeds: Annotated[int | Sequence[int], Flag(minimum=1)] = STUDY_SEEDS
+    seeds: Trainings | Sequence[Seed] = STUDY_SEEDS
     """Number of trainings per arm."""
     labels: Annotated[Sequence[int], Flag(words=str, parse=parse_label_counts)] = ()
     """Also train on fewer labels, as in 50,100,200,all."""

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 import tomli_w
 from pydantic import Field, ValidationError, model_validator
 
+from greffe.config.bounds import Name, Seed
 from greffe.config.changes import apply_changes
 from greffe.config.components import ObjectiveSpec
 from greffe.config.sections import Classification, FinetuneSpec, ModelSpec, TokenizerSpec, TrainSpec
@@ -21,9 +22,9 @@ from greffe.config.validation import explain
 class Recipe(Spec):
     """Every choice of a run."""
 
-    name: str = "custom"
+    name: Name = "custom"
     """Name of the recipe."""
-    seed: int = Field(0, ge=0)
+    seed: Seed = 0
     """Seed of the initial weights, the order of the data and all random corruption."""
     warm_start: Literal["none", "word_vectors"] = "none"
     """Initial embedding: none (random; with --new-vocab, from the old tokens) or word_vectors
@@ -42,12 +43,19 @@ class Recipe(Spec):
     """Objective of fine-tuning; a fine-tuned run has these choices in [objective]."""
 
     @model_validator(mode="after")
-    def _check_soup(self) -> Self:
+    def _check_sections(self) -> Self:
         if self.train.soup > 1 and self.objective.kind != "classification":
             raise ValueError(
                 f"train.soup = 1 (found {self.train.soup}): only fine-tunings are averaged, "
                 "by finetune.soup"
             )
+        levels = self.model.layers + 1
+        for section, spec in (("train", self.train), ("finetune", self.finetune)):
+            if spec.freeze != "base" and spec.freeze > levels:
+                raise ValueError(
+                    f"{section}.freeze = {levels} or less (found {spec.freeze}): the model has an "
+                    f"embedding and {self.model.layers} blocks"
+                )
         return self
 
     def to_toml(self) -> str:

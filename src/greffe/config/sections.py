@@ -5,16 +5,36 @@ Knows nothing of torch, data or runs. The docstring under each field is its help
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from greffe.config.bounds import (
+    Batch,
+    Context,
+    Count,
+    Epsilon,
+    Evaluations,
+    FeedForward,
+    Fraction,
+    FractionBelowOne,
+    GradientNorm,
+    Layers,
+    Levels,
+    PositiveFraction,
+    Processes,
+    Rate,
+    Steps,
+    Trainings,
+    Vocab,
+    Weight,
+    Width,
+)
 from greffe.config.components import Direction, ObjectiveSpec, PositionSpec
 from greffe.config.spans import Span
 from greffe.config.spec import Spec
 from greffe.errors import RecipeError
 
-Momentum = Annotated[float, Field(ge=0, lt=1)]
 Pooler = Literal["last", "first", "mean", "max", "mean+max"]
 LongTexts = Literal["windows", "cut"]
 """How much of a text longer than the context is read: all of it in windows, or its beginning."""
@@ -25,22 +45,22 @@ class TokenizerSpec(Spec):
 
     kind: Literal["bpe", "unigram"] = "bpe"
     """Training algorithm: bpe or unigram, both with byte fallback."""
-    vocab: int = Field(16_000, ge=1, le=1_000_000)
+    vocab: Vocab = 16_000
     """Vocabulary size, special tokens included; at least 300 to train a new tokenizer."""
 
 
 class ModelSpec(Spec):
     """Shape of the base."""
 
-    width: int = Field(256, ge=1)
+    width: Width = 256
     """Size of a token's vector."""
-    layers: int = Field(4, ge=0)
+    layers: Layers = 4
     """Number of transformer blocks."""
-    heads: int = Field(4, ge=1)
+    heads: Width = 4
     """Attention heads per block; must divide the width."""
-    feed_forward: int = Field(1024, ge=1)
+    feed_forward: FeedForward = 1024
     """Inner width of a block's two linear layers."""
-    context: int = Field(256, ge=8)
+    context: Context = 256
     """Maximum row length in tokens, in training and for a window in prediction."""
     position: PositionSpec = Field(default_factory=lambda: PositionSpec.of_kind("rotary"))
     """Position scheme and its choices, for example { kind = "alibi" }."""
@@ -48,7 +68,7 @@ class ModelSpec(Spec):
     """Layer normalization before or after each branch; pre adds one at the end of the base."""
     activation: Literal["relu", "gelu"] = "gelu"
     """Activation between a block's two linear layers."""
-    dropout: float = Field(0.0, ge=0, lt=1)
+    dropout: FractionBelowOne = 0.0
     """Dropout after the embedding and on both branches of each block."""
     scale_embedding: bool = False
     """Multiply embeddings by the square root of the width, as in the original transformer."""
@@ -68,51 +88,51 @@ class TrainSpec(Spec):
 
     budget: str = "2000steps"
     """Length of the training: 20m, 1h30m, 2000steps, 3epochs, 50Mtokens."""
-    least_steps: int = Field(0, ge=0)
+    least_steps: Steps = 0
     """Minimum number of steps of a budget in epochs: small data sets need more epochs."""
-    batch: int = Field(32, ge=1)
-    """Rows or texts per step, over all ranks and accumulation."""
-    accumulation: int = Field(1, ge=1)
+    batch: Batch = 32
+    """Count or texts per step, over all ranks and accumulation."""
+    accumulation: Batch = 1
     """Number of parts a batch is computed in, to save memory; affects only dropout."""
-    lr: float = Field(1e-3, gt=0)
+    lr: Rate = 1e-3
     """Peak learning rate."""
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
     """Shape of the learning rate after warm-up."""
-    warmup: float = Field(0.05, ge=0, lt=1)
+    warmup: FractionBelowOne = 0.05
     """Fraction of the budget during which the learning rate rises from zero."""
-    final_lr: float = Field(0.0, ge=0, le=1)
+    final_lr: Fraction = 0.0
     """Final learning rate of cosine and linear, as a fraction of lr."""
-    weight_decay: float = Field(0.01, ge=0)
+    weight_decay: Weight = 0.01
     """AdamW's weight decay of matrices; biases, norms and embeddings have none."""
-    betas: tuple[Momentum, Momentum] = (0.9, 0.98)
+    betas: tuple[FractionBelowOne, FractionBelowOne] = (0.9, 0.98)
     """AdamW's betas."""
-    epsilon: float = Field(1e-8, gt=0)
+    epsilon: Epsilon = 1e-8
     """AdamW's epsilon."""
-    clip: float = Field(1.0, ge=0)
+    clip: GradientNorm = 1.0
     """Maximum gradient norm; 0: no clipping."""
     evaluate_every: str = "5%"
     """How often validation runs: 5%, 1epochs, 200steps, 2m."""
-    evaluate_rows: int = Field(128, ge=1)
+    evaluate_rows: Count = 128
     """Maximum rows per validation in pretraining; fine-tuning always validates on all texts."""
     checkpoint_every: str = "2m"
     """How often the state is saved for resuming."""
-    soup: int = Field(1, ge=1)
+    soup: Trainings = 1
     """Number of fine-tunings whose weights are averaged; each one uses the whole budget."""
-    patience: int = Field(0, ge=0)
+    patience: Evaluations = 0
     """Stop after this many validations without improvement; 0: never."""
     keep: Literal["best", "last"] = "best"
     """Weights the run ends with: those of the best validation, or the last ones."""
-    freeze: Annotated[int, Field(ge=0)] | Literal["base"] = 0
+    freeze: Levels | Literal["base"] = 0
     """Freeze the embedding and the lowest N-1 blocks, or the whole base; 0: nothing."""
     gradual_unfreezing: bool = False
     """Train only the head in the first epoch, then one more block per epoch, top down."""
-    layer_decay: float = Field(1.0, gt=0, le=1)
+    layer_decay: PositiveFraction = 1.0
     """Learning rate of each layer as a fraction of the rate of the layer above it."""
-    embedding_rate: float = Field(1.0, gt=0)
+    embedding_rate: Rate = 1.0
     """Multiplier of the embedding's learning rate, on top of layer_decay."""
-    nonfinite_limit: int = Field(10, ge=1)
+    nonfinite_limit: Count = 10
     """Stop with an error after this many consecutive steps with a non-finite loss."""
-    threads: int = Field(0, ge=0)
+    threads: Processes = 0
     """Compute threads; 0: one per core."""
     compile: bool | Literal["auto"] = False
     """Use torch.compile, which needs a C++ compiler; auto: if a few steps run faster with it."""
@@ -126,6 +146,8 @@ class TrainSpec(Spec):
             raise ValueError(
                 f"batch {self.batch} is not divisible by accumulation {self.accumulation}"
             )
+        if self.gradual_unfreezing and self.freeze == "base":
+            raise ValueError('freeze = "base" leaves nothing for gradual_unfreezing')
         return self
 
 
@@ -133,12 +155,12 @@ class FinetuneSpec(TrainSpec):
     """Fine-tuning: the choices of [train], with defaults for few labels."""
 
     budget: str = "6epochs"
-    batch: int = Field(32, ge=1)
-    lr: float = Field(5e-4, gt=0)
+    batch: Batch = 32
+    lr: Rate = 5e-4
     schedule: Literal["cosine", "linear", "constant"] = "linear"
-    warmup: float = Field(0.1, ge=0, lt=1)
+    warmup: FractionBelowOne = 0.1
     evaluate_every: str = "1epochs"
-    layer_decay: float = Field(0.85, gt=0, le=1)
+    layer_decay: PositiveFraction = 0.85
 
 
 class Classification(ObjectiveSpec):
@@ -148,17 +170,17 @@ class Classification(ObjectiveSpec):
     kind: Literal["classification"] = "classification"
     class_weights: Literal["none", "balanced"] = "none"
     """balanced: give rare classes the same weight as frequent ones."""
-    label_smoothing: float = Field(0.0, ge=0, lt=1)
+    label_smoothing: FractionBelowOne = 0.0
     """Fraction of the target that is spread evenly over all classes."""
     pooler: Pooler | Literal["auto"] = "auto"
     """What the head reads: last, first, mean, max, mean+max; auto: last if causal, else mean."""
     direction: Literal["auto", "causal", "bidirectional"] = "auto"
     """How the base reads; auto: as it was pretrained, bidirectional if it knows both."""
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: FractionBelowOne = 0.1
     """Dropout before the classification layer."""
     lowercase: bool = False
     """Lowercase all texts."""
-    token_dropout: float = Field(0.0, ge=0, lt=1)
+    token_dropout: FractionBelowOne = 0.0
     """Fraction of tokens replaced by <mask> in training; redrawn in each epoch."""
     long: LongTexts = "cut"
     """Texts longer than the context in training: cut after the context, or read in windows."""

@@ -6,13 +6,24 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from greffe.errors import RecipeError
+from greffe.errors import RecipeError, quote
 
 SpanUnit = Literal["seconds", "steps", "epochs", "tokens", "percent"]
 
-_NUMBER = r"\d+(?:\.\d+)?"
-_CLOCK = re.compile(rf"(?:(?P<h>{_NUMBER})h)?(?:(?P<m>{_NUMBER})m)?(?:(?P<s>{_NUMBER})s)?$")
-_COUNT = re.compile(rf"(?P<amount>{_NUMBER})(?P<scale>[kKMG]?)(?P<unit>steps?|epochs?|tokens?|%)$")
+LEAST = 1e-6
+"""Of any unit: less is no training, and divisions by it would overflow."""
+MOST: dict[SpanUnit, float] = {
+    "seconds": 10 * 366 * 24 * 3600.0,
+    "steps": 1e12,
+    "epochs": 1e9,
+    "tokens": 1e18,
+    "percent": 100.0,
+}
+"""Ten years, or more than a machine can do in that time."""
+
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+_CLOCK = re.compile(rf"(?:(?P<h>{_NUMBER})h)?(?:(?P<m>{_NUMBER})m)?(?:(?P<s>{_NUMBER})s)?")
+_COUNT = re.compile(rf"(?P<amount>{_NUMBER})(?P<scale>[kKMG]?)(?P<unit>steps?|epochs?|tokens?|%)")
 _SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 _UNITS: dict[str, SpanUnit] = {
     "step": "steps",
@@ -34,21 +45,27 @@ class Span:
     def parse(cls, text: str) -> Span:
         """Parse `20m`, `1h30m`, `90s`, `2000steps`, `3epochs`, `50Mtokens` or `5%`."""
         span = _read(text.replace(" ", ""))
-        if span is None or span.amount <= 0 or (span.unit == "percent" and span.amount > 100):
+        if span is None or span.amount < LEAST:
             raise RecipeError(
-                f"{text!r} is not an amount of training.",
+                f"{quote(text)} is not an amount of training.",
                 expected="time, steps, epochs or tokens above zero: 20m, 1h30m, 2000steps, "
                 "3epochs, 50Mtokens",
-                found=repr(text),
+                found=quote(text),
                 hint="for example --budget 20m",
+            )
+        if span.amount > MOST[span.unit]:
+            raise RecipeError(
+                f"{quote(text)} is not an amount of training: it is too large.",
+                expected=f"at most {MOST[span.unit]:,.0f} {span.unit}",
+                found=quote(text),
             )
         return span
 
 
 def _read(text: str) -> Span | None:
-    if match := _COUNT.match(text):
+    if match := _COUNT.fullmatch(text):
         amount = float(match["amount"]) * _SCALES[match["scale"]]
         return Span(_UNITS[match["unit"].removesuffix("s")], amount)
-    if match := _CLOCK.match(text):
+    if match := _CLOCK.fullmatch(text):
         return Span("seconds", sum(float(match[k] or 0) * n for k, n in _SECONDS.items()))
     return None

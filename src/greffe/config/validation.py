@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from greffe.config.registry import UNKNOWN_KIND, Component
-from greffe.errors import RecipeError
+from greffe.errors import RecipeError, quote
 
 
 def explain(
@@ -23,9 +23,9 @@ def explain(
     if problem["type"] == "extra_forbidden":
         known = list(section_at(root, path[:-1], tree).model_fields)
         return RecipeError(
-            f"{source}: unknown key {key!r}.",
+            f"{source}: unknown key {quote(key)}.",
             expected=f"one of {', '.join(known)}",
-            found=repr(path[-1]),
+            found=quote(path[-1]),
             hint=_suggestion(path[-1], known, path[:-1]),
         )
     if problem["type"] == UNKNOWN_KIND:
@@ -33,13 +33,13 @@ def explain(
         return RecipeError(
             f"{source}: {key} is missing." if found is None else f"{source}: unknown {key}.",
             expected=f"one of {kinds}",
-            found=None if found is None else repr(found),
+            found=None if found is None else quote(found),
             hint=_suggestion(str(found), kinds.split(", "), []),
         )
     return RecipeError(
         f"{source}: {key} cannot be used.",
         expected=problem["msg"].removeprefix("Value error, "),
-        found=None if isinstance(found, Mapping | BaseModel) else repr(found),
+        found=None if isinstance(found, Mapping | BaseModel) else quote(found),
         hint="greffe show RECIPE --json prints every key with its value",
     )
 

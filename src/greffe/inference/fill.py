@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from greffe.config.bounds import Shown, check_number
 from greffe.data.pieces import BYTE_PIECES, SPACE
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
@@ -46,13 +47,7 @@ class _Gap:
 
 def fill(model: Model, tokenizer: Tokenizer, text: str, *, top: int = 5) -> list[list[Filling]]:
     """Return the `top` most likely pieces for each `<mask>` of the text, best first."""
-    if top < 1:
-        raise InputError(
-            f"Invalid top: {top}.",
-            expected="1 or more",
-            found=str(top),
-            hint="for example --top 5",
-        )
+    check_number("top", top, Shown, example="--top 5")
     if MASK not in text:
         raise InputError(
             f"There is no {MASK} in the text.",

@@ -13,8 +13,8 @@ from typing import TypedDict, Unpack
 import torch
 from torch import Tensor
 
+from greffe.config.bounds import NewTokens, Seed, check_number
 from greffe.data.tokenizer import Tokenizer
-from greffe.errors import InputError
 from greffe.inference.forward import device_of, evaluation_mode, require_head
 from greffe.inference.sampling import Sampling, sample
 from greffe.model.attention import Cache
@@ -48,13 +48,8 @@ def generate(
 ) -> Iterator[int]:
     """Yield at most `tokens` new token ids after the prompt; stop before <eos>."""
     sampling = Sampling(temperature, top_k, top_p, repetition_penalty)
-    if tokens < 1:
-        raise InputError(
-            f"Invalid tokens: {tokens}.",
-            expected="1 or more",
-            found=str(tokens),
-            hint="for example --tokens 40",
-        )
+    check_number("tokens", tokens, NewTokens, example="--tokens 40")
+    check_number("seed", seed, Seed, example="--seed 1")
     require_head(
         model,
         "next_token",

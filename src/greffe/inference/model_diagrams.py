@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import torch
 
+from greffe.config.bounds import Drawn, check_number
 from greffe.config.sections import ModelSpec
 from greffe.errors import InputError
 from greffe.model.attention import build_mask
@@ -53,3 +54,4 @@ def _check_size(size: int) -> None:
         raise InputError(
             "A diagram needs at least one token.", expected="1 or more", found=f"{size}"
         )
+    check_number("size", size, Drawn, example="--size 64")

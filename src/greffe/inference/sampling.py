@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from greffe.errors import InputError
+from greffe.config.bounds import PositiveFraction, Rate, Temperature, TopK, check_number
 
 
 @dataclass(frozen=True)
@@ -26,19 +26,12 @@ class Sampling:
     """Values above 1 make tokens that already occur in the text less likely."""
 
     def __post_init__(self) -> None:
-        self._check("temperature", 0 <= self.temperature < math.inf, "0 or more", "0.8")
-        self._check("top_k", self.top_k >= 0, "0 (all tokens) or more", "50")
-        self._check("top_p", 0 < self.top_p <= 1, "above 0, at most 1", "0.95")
-        self._check("repetition_penalty", 0 < self.repetition_penalty < math.inf, "above 0", "1.1")
-
-    def _check(self, name: str, good: bool, expected: str, example: str) -> None:
-        if not good:
-            raise InputError(
-                f"Invalid {name}: {getattr(self, name)}.",
-                expected=expected,
-                found=str(getattr(self, name)),
-                hint=f"for example --{name.replace('_', '-')} {example}",
-            )
+        check_number("temperature", self.temperature, Temperature, example="--temperature 0.8")
+        check_number("top_k", self.top_k, TopK, example="--top-k 50")
+        check_number("top_p", self.top_p, PositiveFraction, example="--top-p 0.95")
+        check_number(
+            "repetition_penalty", self.repetition_penalty, Rate, example="--repetition-penalty 1.1"
+        )
 
 
 def penalize(scores: Tensor, seen: Sequence[int], penalty: float) -> Tensor:

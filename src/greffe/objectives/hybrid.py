@@ -12,9 +12,9 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 import torch
-from pydantic import Field
 from torch import Tensor
 
+from greffe.config.bounds import ProperFraction
 from greffe.config.components import Direction, HeadSpec
 from greffe.data.batches import Batch
 from greffe.data.shards import PackedRows
@@ -31,7 +31,7 @@ class Hybrid(MaskingSpec, LanguageSpec):
 
     directions: ClassVar[tuple[Direction, ...]] = ("causal", "bidirectional")
     kind: Literal["hybrid"] = "hybrid"
-    causal_fraction: float = Field(0.5, gt=0, lt=1)
+    causal_fraction: ProperFraction = 0.5
     """Fraction of a batch's rows that are read left to right; the others are masked."""
 
     @property

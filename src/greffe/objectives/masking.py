@@ -7,8 +7,9 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
+from greffe.config.bounds import Fraction, ProperFraction
 from greffe.config.spec import Spec
 from greffe.data.tokenizer import Tokenizer
 
@@ -18,11 +19,11 @@ Ids = npt.NDArray[np.int64]
 class MaskingSpec(Spec):
     """How tokens are hidden."""
 
-    ratio: float = Field(0.15, gt=0, lt=1)
+    ratio: ProperFraction = 0.15
     """Fraction of a row's tokens that are predicted."""
-    mask: float = Field(0.8, ge=0, le=1)
+    mask: Fraction = 0.8
     """Fraction of the predicted tokens that are replaced by <mask>."""
-    random: float = Field(0.1, ge=0, le=1)
+    random: Fraction = 0.1
     """Fraction of the predicted tokens that are replaced by a random token; the rest is kept."""
     whole_word: bool = False
     """Hide all pieces of a word together."""

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
-from pydantic import Field
 from torch import Tensor
 
+from greffe.config.bounds import Weight
 from greffe.config.components import Direction, HeadSpec
 from greffe.data.batches import Batch, pad_rows
 from greffe.data.shards import PackedRows
@@ -41,7 +41,7 @@ class NextSentence(MaskingSpec, LanguageSpec):
 
     directions: ClassVar[tuple[Direction, ...]] = ("bidirectional",)
     kind: Literal["next_sentence"] = "next_sentence"
-    weight: float = Field(1.0, ge=0)
+    weight: Weight = 1.0
     """Weight of the next-sentence loss relative to the masked-token loss."""
 
     @property

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from greffe.config.bounds import FractionBelowOne, Processes, Seed, check_number
 from greffe.config.options import Output, Reading, TokenizerOptions
 from greffe.config.recipe import Recipe
 from greffe.config.sections import TokenizerSpec
@@ -70,7 +71,9 @@ def prepare(
     A newly trained tokenizer changes characters as `like` does. `valid` is the fraction of
     documents held out. `workers=0` uses all cores.
     """
-    _check_numbers(valid, workers)
+    check_number("valid", valid, FractionBelowOne, example="--valid 0.01")
+    check_number("workers", workers, Processes, example="--workers 4, or 0 for all cores")
+    check_number("seed", seed, Seed, example="seed=1")
     sources = find_sources([inputs] if isinstance(inputs, str | Path) else inputs)
     choice = _choose_tokenizer(tokenizer_options, like)
     request = CorpusRequest(
@@ -143,18 +146,6 @@ def character_steps(like: Tokenizer | None, *, lowercase: bool) -> list[Step]:
     """Return how a new tokenizer changes characters: as `like` does, and lowercase if asked."""
     steps = [] if like is None else like.character_steps
     return [LOWERCASE, *steps] if lowercase and LOWERCASE not in steps else steps
-
-
-def _check_numbers(valid: float, workers: int) -> None:
-    if not 0 <= valid < 1:
-        raise RecipeError(
-            f"{valid} is not a fraction of documents to hold out.",
-            expected="a number from 0 to below 1, for example 0.01",
-        )
-    if workers < 0:
-        raise RecipeError(
-            f"{workers} is not a number of workers.", expected="1 or more, or 0 for all cores"
-        )
 
 
 def find_tokenizer(options: TokenizerOptions) -> Tokenizer | None:

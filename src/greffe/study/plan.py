@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from greffe.config.bounds import Seed, Trainings, check_number
 from greffe.config.options import STUDY_SEEDS, Reading, Tables, Training
-from greffe.errors import RecipeError
+from greffe.errors import RecipeError, quote
 from greffe.run import RunDirectory
 from greffe.study.arms import ARMS, ArmOptions, Cell, PlannedArm, TrainedArm
 from greffe.study.arms.frozen_arm import SUFFIX as FROZEN_SUFFIX
@@ -45,12 +46,16 @@ class StudyRequest:
     def seed_numbers(self) -> list[int]:
         """The seeds of the trainings."""
         seeds = self.seeds
-        numbers = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
-        if not numbers or len(set(numbers)) != len(numbers) or min(numbers) < 0:
+        if isinstance(seeds, int):
+            check_number("seeds", seeds, Trainings, example="--seeds 8")
+            return list(range(1, seeds + 1))
+        numbers = list(seeds)
+        check_number("number of seeds", len(numbers), Trainings, example="seeds=[1, 2, 3]")
+        for number in numbers:
+            check_number("seeds", number, Seed, example="seeds=[1, 2, 3]")
+        if len(set(numbers)) != len(numbers):
             raise RecipeError(
-                "These seeds cannot be used.",
-                expected="how many, or different numbers from 0 on",
-                found=str(seeds),
+                "These seeds cannot be used.", expected="different numbers", found=quote(numbers)
             )
         return numbers
 

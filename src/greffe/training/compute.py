@@ -11,10 +11,12 @@ from statistics import median
 
 import torch
 
+from greffe.errors import RecipeError
 from greffe.machine import cores, keep_freed_memory
 from greffe.model.model import Model
 from greffe.progress import notice
 
+THREADS_PER_CORE = 64  # far more than is useful; OpenMP ends a process that cannot start them
 TRIES = 3
 WORTH = 0.97  # of the time without it: a smaller gain is within the noise of a few steps
 
@@ -24,7 +26,15 @@ def set_up_compute(threads: int = 0) -> int:
     keep_freed_memory()
     given = os.environ.get("OMP_NUM_THREADS", "")
     ranks_here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    threads = threads or (int(given) if given.isdigit() else 0) or max(1, cores() // ranks_here)
+    is_number = given.isdecimal() and len(given) < 10
+    threads = threads or (int(given) if is_number else 0) or max(1, cores() // ranks_here)
+    if threads > THREADS_PER_CORE * cores():
+        raise RecipeError(
+            f"{threads:,} compute threads are too many for this machine.",
+            expected=f"at most {THREADS_PER_CORE * cores():,}, {THREADS_PER_CORE} for each core",
+            found=f"train.threads or OMP_NUM_THREADS = {threads:,}, {cores()} cores",
+            hint="leave it out: the default is one thread per core",
+        )
     torch.set_num_threads(threads)
     return threads
 

@@ -58,7 +58,7 @@ class Budget:
     def total(self) -> float:
         """Return the whole budget in the unit of `spent`: seconds, tokens or steps."""
         if self.span.unit == "epochs":
-            return float(math.ceil(self.span.amount * self.steps_per_epoch - 1e-9))
+            return float(max(1, math.ceil(self.span.amount * self.steps_per_epoch - 1e-9)))
         return math.ceil(self.span.amount) if self.span.unit == "steps" else self.span.amount
 
     def spent(self, clock: Clock) -> float:

@@ -65,3 +65,42 @@ def test_set_takes_a_whole_component() -> None:
 def test_set_without_key_or_value_cannot_be_read(change: str) -> None:
     with pytest.raises(RecipeError, match="cannot be read"):
         load_recipe("tiny").with_changes([change])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ".=1",
+        "train..lr=1",
+        pytest.param("a." * 100_000 + "a=1", id="many parts"),
+        pytest.param("name=" + "x" * 10**7, id="ten megabytes"),
+    ],
+)
+def test_set_with_a_path_or_value_that_no_recipe_has_cannot_be_read(change: str) -> None:
+    with pytest.raises(RecipeError, match="cannot be read") as caught:
+        load_recipe("tiny").with_changes([change])
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "objective.kind=[1]",
+        "objective.kind={a=1}",
+        "objective.kind.kind=1",
+        "model.position=3",
+        "a.b.c.d=1",
+        "train=1",
+        "train=[1]",
+        "seed=1979-05-27",
+        "train.lr=1\nseed=5",
+        pytest.param("seed=" + "9" * 5000, id="thousands of digits"),
+        pytest.param("seed=" + "[" * 50_000, id="deep list"),
+        pytest.param("seed=" + "{a=" * 20_000, id="deep table"),
+        pytest.param("name=" + "x" * 300, id="long name"),
+    ],
+)
+def test_set_of_a_value_that_the_key_does_not_take(change: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        load_recipe("tiny").with_changes([change])
+    assert len(str(caught.value)) < 1000

@@ -49,3 +49,20 @@ def test_every_field_has_a_help_text() -> None:
                 check(field.annotation)
 
     check(Recipe)
+
+
+def test_no_more_is_frozen_than_there_is() -> None:
+    recipe = load_recipe("tiny")
+    assert recipe.model.layers == 2
+    assert recipe.with_changes(["train.freeze=3"]).train.freeze == 3
+    for key in ("train.freeze", "finetune.freeze"):
+        with pytest.raises(RecipeError, match="cannot be used") as caught:
+            recipe.with_changes([f"{key}=4"])
+        assert f"{key} = 3 or less" in str(caught.value.expected)
+
+
+def test_a_frozen_base_cannot_be_unfrozen_gradually() -> None:
+    changes = ["train.freeze=base", "train.gradual_unfreezing=true"]
+    with pytest.raises(RecipeError) as caught:
+        load_recipe("tiny").with_changes(changes)
+    assert "gradual_unfreezing" in str(caught.value.expected)

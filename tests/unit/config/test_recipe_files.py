@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 
@@ -72,3 +73,42 @@ def test_the_error_names_the_file(tmp_path: Path) -> None:
     path.write_text("[model]\nwidth = 0\n", "utf-8")
     with pytest.raises(RecipeError, match=r"wide\.toml: model\.width cannot be used"):
         load_recipe(path)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_recipe(tmp_path: Path) -> None:
+    path = tmp_path / "marked.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + b"seed = 3\n")
+    assert load_recipe(path).seed == 3
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("seed = 1".encode("utf-16"), id="UTF-16"),
+        pytest.param(b"#" * 200_000, id="too large"),
+        pytest.param(b"a = " + b"[" * 50_000, id="deep"),
+        pytest.param(b".".join([b"a"] * 40_000) + b" = 1", id="key of many parts"),
+        pytest.param(b"seed = " + b"9" * 5000, id="thousands of digits"),
+        pytest.param(b"seed = nan", id="NaN"),
+        pytest.param(b"\x00\x01\x02", id="binary"),
+    ],
+)
+def test_a_file_that_is_no_recipe_is_an_error_that_names_it(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_bytes(content)
+    with pytest.raises(RecipeError, match=r"odd\.toml"):
+        load_recipe(path)
+
+
+def test_a_pipe_or_a_folder_is_no_recipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    for path in (tmp_path, tmp_path / "pipe.toml"):
+        with pytest.raises(RecipeError, match="is not a file"):
+            load_recipe(path)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000, "\udcff"], ids=["NUL", "long", "surrogate"])
+def test_a_name_that_no_file_can_have_is_no_recipe(name: str) -> None:
+    with pytest.raises(RecipeError, match="There is no recipe") as caught:
+        load_recipe(name)
+    assert len(str(caught.value)) < 1000

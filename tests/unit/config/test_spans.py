@@ -38,3 +38,23 @@ def test_what_is_no_span_is_refused(text: str) -> None:
     with pytest.raises(RecipeError, match="is not an amount of training") as caught:
         Span.parse(text)
     assert caught.value.found == repr(text)
+
+
+@pytest.mark.parametrize("text", ["٣steps", "1e400steps", "0.0000001epochs", "20m\n", "²steps"])
+def test_digits_are_ascii_and_amounts_are_at_least_a_millionth(text: str) -> None:
+    with pytest.raises(RecipeError, match="is not an amount of training"):
+        Span.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 400 + "steps", "9" * 400 + "h", "1001Gsteps", "88000h", "2000000000Gtokens"]
+)
+def test_an_amount_that_no_machine_can_do_is_too_large(text: str) -> None:
+    with pytest.raises(RecipeError, match="too large") as caught:
+        Span.parse(text)
+    assert "at most" in str(caught.value.expected)
+
+
+@pytest.mark.parametrize("text", ["1000Gsteps", "87000h", "1000000000Gtokens", "0.000001epochs"])
+def test_the_largest_and_smallest_amounts_are_read(text: str) -> None:
+    assert Span.parse(text).amount > 0

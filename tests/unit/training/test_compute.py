@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from greffe.config.sections import ModelSpec
+from greffe.errors import RecipeError
 from greffe.machine import cores
 from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import Model, build_model
@@ -170,3 +171,14 @@ def test_a_failing_compiler_is_reported_and_not_used(
     assert "without it: no such register\n" in capsys.readouterr().err
     ids = torch.tensor([[0, 9, 2]])
     assert model(ids, "next_token", causal=True).shape == (1, 3, 300)
+
+
+def test_more_threads_than_a_machine_can_start_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = torch.get_num_threads()
+    with pytest.raises(RecipeError, match="too many") as caught:
+        set_up_compute(64 * cores() + 1)
+    assert f"{cores()} cores" in str(caught.value.found)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1000000")
+    with pytest.raises(RecipeError, match="too many"):
+        set_up_compute()
+    assert torch.get_num_threads() == before

@@ -155,3 +155,9 @@ def test_a_resumed_run_keeps_the_rhythm() -> None:
     clocks = [Clock(step=n) for n in range(101)]
     whole = due("7steps", budget, clocks)
     assert due("7steps", budget, clocks[:51]) + due("7steps", budget, clocks[50:]) == whole
+
+
+def test_a_small_part_of_a_short_epoch_is_one_step() -> None:
+    budget = Budget.parse("0.000001epochs", steps_per_epoch=1e-6)
+    assert budget.total == 1
+    assert budget.progress(Clock()) == 0

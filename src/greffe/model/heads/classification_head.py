@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, Self
 
-from pydantic import Field
 from torch import Tensor, nn
 
+from greffe.config.bounds import Classes, FractionBelowOne
 from greffe.config.components import Formula, HeadSpec
 from greffe.config.sections import ModelSpec, Pooler
 from greffe.model.heads.head import Head
@@ -18,11 +18,11 @@ class ClassificationHead(HeadSpec):
 
     has_small_start: ClassVar[bool] = True
     kind: Literal["classification"] = "classification"
-    classes: int = Field(ge=2)
+    classes: Classes
     """Number of classes."""
     pooler: Pooler = "mean"
     """How the hidden states of a text become one vector."""
-    dropout: float = Field(0.0, ge=0, lt=1)
+    dropout: FractionBelowOne = 0.0
     """Dropout before the linear layer."""
 
     @classmethod

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
+from greffe.config.bounds import Wavelength
 from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
 from greffe.model.diagrams import POSITION, Diagram, Label, Panel
@@ -18,7 +18,7 @@ class Rotary(PositionSpec):
     """Queries and keys rotated by an angle that grows with the position."""
 
     kind: Literal["rotary"] = "rotary"
-    base: float = Field(10_000.0, gt=1)
+    base: Wavelength = 10_000.0
     """Longest wavelength in positions, divided by 2π."""
 
     def build(self, model: ModelSpec) -> RotaryPositions:
