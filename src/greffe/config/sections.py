@@ -146,8 +146,6 @@ class TrainSpec(Spec):
             raise ValueError(
                 f"batch {self.batch} is not divisible by accumulation {self.accumulation}"
             )
-        if self.gradual_unfreezing and self.freeze == "base":
-            raise ValueError('freeze = "base" leaves nothing for gradual_unfreezing')
         return self
 
 

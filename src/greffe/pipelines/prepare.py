@@ -71,7 +71,7 @@ def prepare(
     A newly trained tokenizer changes characters as `like` does. `valid` is the fraction of
     documents held out. `workers=0` uses all cores.
     """
-    check_number("valid", valid, FractionBelowOne, example="--valid 0.01")
+    check_number("fraction to hold out", valid, FractionBelowOne, example="--valid 0.01")
     check_number("workers", workers, Processes, example="--workers 4, or 0 for all cores")
     check_number("seed", seed, Seed, example="seed=1")
     sources = find_sources([inputs] if isinstance(inputs, str | Path) else inputs)

@@ -59,10 +59,3 @@ def test_no_more_is_frozen_than_there_is() -> None:
         with pytest.raises(RecipeError, match="cannot be used") as caught:
             recipe.with_changes([f"{key}=4"])
         assert f"{key} = 3 or less" in str(caught.value.expected)
-
-
-def test_a_frozen_base_cannot_be_unfrozen_gradually() -> None:
-    changes = ["train.freeze=base", "train.gradual_unfreezing=true"]
-    with pytest.raises(RecipeError) as caught:
-        load_recipe("tiny").with_changes(changes)
-    assert "gradual_unfreezing" in str(caught.value.expected)
