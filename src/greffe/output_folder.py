@@ -143,7 +143,9 @@ class OutputFolder:
             raise self._unusable(how, f"{there} is not a folder")
         if not os.access(there, os.W_OK | os.X_OK):
             raise self._unusable(how, f"no permission to write to {there}")
-        if (self.path / LOCK_FILE).is_file():  # left by a killed process, or held by a living one
+        # The file may be left by a killed process. One rank alone: another one would look like a
+        # process that holds it.
+        if self.is_main and (self.path / LOCK_FILE).is_file():
             self._acquire()
             self._lock.release()
 

@@ -22,7 +22,7 @@ from greffe.baselines.auxiliary_data import (
 from greffe.baselines.cross_validation import BASE_WEIGHTS, NEVER, Choice, assign_folds, choose
 from greffe.baselines.features import BaseReader, FeatureCache, Reader, run_features
 from greffe.baselines.logistic_regression import Compact, FeatureRows, Regression, Solution, softmax
-from greffe.baselines.tfidf import Tfidf
+from greffe.baselines.tfidf import SHARED, Tfidf, check_terms
 from greffe.config.spec import Spec
 from greffe.data.tables import Example
 from greffe.errors import RecipeError
@@ -110,13 +110,10 @@ def fit_linear(
 
     A `FeatureCache` as base reads each text once.
     """
-    if not tfidf and base is None and not feature_runs:
-        raise RecipeError(
-            "There are no features to learn from.",
-            expected="at least one of: TF-IDF, a base's features, a feature run",
-            hint="leave out --no-tfidf, or add --from RUN or --features-from RUN",
-        )
     texts = [example.text for example in examples]
+    check_features(
+        texts, tfidf=tfidf, has_others=base is not None or bool(feature_runs), auxiliary=auxiliary
+    )
     targets = label_indices(labels, [example.label for example in examples])
     reader = FeatureCache(base) if isinstance(base, RunDirectory) else base
     vectorizers, terms = Tfidf.fit(texts) if tfidf else (None, None)
@@ -153,6 +150,26 @@ def fit_linear(
         weights=solution.weights.astype(np.float32),
         bias=solution.bias.astype(np.float32),
     )
+
+
+def check_features(
+    texts: Sequence[str], *, tfidf: bool, has_others: bool, auxiliary: AuxiliaryData | None
+) -> None:
+    """Raise an error if there is nothing to fit: no features, or texts without a term.
+
+    `has_others` says whether a base or feature runs add features. A caller can check this before
+    any work.
+    """
+    if not tfidf and not has_others:
+        raise RecipeError(
+            "There are no features to learn from.",
+            expected="at least one of: TF-IDF, a base's features, a feature run",
+            hint="leave out --no-tfidf, or add --from RUN or --features-from RUN",
+        )
+    if tfidf:
+        check_terms(texts)
+    if auxiliary is not None:
+        check_terms([*texts, *auxiliary.texts], SHARED)
 
 
 # --- steps of the fit ---------------------------------------------------------------------------

@@ -5,6 +5,7 @@ A block is one scikit-learn `TfidfVectorizer`; the rows of a block have length o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -39,6 +40,7 @@ class Tfidf:
         """Fit to the texts; return the vectorizers and the texts' rows."""
         from scipy import sparse
 
+        check_terms(texts, blocks)
         fitted, rows = {}, []
         for name in blocks:
             vectorizer = _vectorizer(name)
@@ -47,14 +49,6 @@ class Tfidf:
             except ValueError:  # scikit-learn's answer to texts without a single term
                 continue
             fitted[name] = vectorizer
-        if not fitted:
-            often = " that occur in two of them" if blocks == SHARED else ""
-            raise DataError(
-                f"There are no words{often} in the texts.",
-                expected=f"texts with letters or digits, words{often}",
-                found=f"{len(texts)} texts, the first is {texts[0][:40]!r}" if texts else "none",
-                hint="name the columns: --text-column NAME --label-column NAME",
-            )
         return cls(fitted), sparse.hstack(rows, format="csr")
 
     @classmethod
@@ -103,6 +97,25 @@ class Tfidf:
 
         parts = [vectorizer.transform(texts) for vectorizer in self.vectorizers.values()]
         return sparse.hstack(parts, format="csr")
+
+
+def check_terms(texts: Sequence[str], blocks: Sequence[str] = OWN) -> None:
+    """Raise an error if no block has a term; read only as many texts as it takes to know."""
+    for name in blocks:
+        analyze, least = _vectorizer(name).build_analyzer(), BLOCKS[name].get("min_df", 1)
+        found: Counter[str] = Counter()
+        for text in texts:
+            terms = set(analyze(text))
+            found.update(terms)
+            if any(found[term] >= least for term in terms):
+                return
+    often = " that occur in two of them" if blocks == SHARED else ""
+    raise DataError(
+        f"There are no words{often} in the texts.",
+        expected=f"texts with letters or digits, words{often}",
+        found=f"{len(texts)} texts, the first is {texts[0][:40]!r}" if texts else "none",
+        hint="name the columns: --text-column NAME --label-column NAME",
+    )
 
 
 def _vectorizer(name: str, vocabulary: list[str] | None = None) -> Any:

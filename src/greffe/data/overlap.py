@@ -17,7 +17,7 @@ from greffe.config.options import Reading
 from greffe.data.corpus import Corpus, is_corpus, read_manifest
 from greffe.data.ngram_index import Hits, NgramIndex
 from greffe.data.processes import map_in_order
-from greffe.data.text import estimated_bytes, find_sources, read_documents
+from greffe.data.text import check_readable, estimated_bytes, find_sources, read_documents
 from greffe.errors import RecipeError
 from greffe.machine import cores
 from greffe.progress import Progress, notice
@@ -84,9 +84,7 @@ def corpus_overlap(
             expected="size ≥ 1, workers ≥ 0 (0: all cores)",
             found=f"size {size}, workers {workers}",
         )
-    raw = [source for source in sources if not is_corpus(source)]
-    prepared = [str(source) for source in sources if is_corpus(source)]
-    names = [*(find_sources(raw) if raw else []), *prepared]
+    names = _names(sources)
     amount = _amount(names)
     # Starting a process takes as long as searching several blocks.
     is_small = amount is not None and amount < SMALL_CORPUS
@@ -110,8 +108,24 @@ def corpus_overlap(
     return _summary(index, source_of, names, documents)
 
 
+def check_corpora(sources: Sequence[str | Path], options: Reading) -> None:
+    """Raise an error if one of the sources of `corpus_overlap` cannot be read."""
+    names = _names(sources)
+    check_readable((name for name in names if not is_corpus(name)), options)
+    for name in names:
+        if is_corpus(name):
+            Corpus.open(name)
+
+
 def _find(index: NgramIndex, block: _Block) -> Hits:
     return index.find(block.documents)
+
+
+def _names(sources: Sequence[str | Path]) -> list[str]:
+    """Return the files of raw text, then the prepared corpora."""
+    raw = [source for source in sources if not is_corpus(source)]
+    prepared = [str(source) for source in sources if is_corpus(source)]
+    return [*(find_sources(raw) if raw else []), *prepared]
 
 
 def _amount(names: Sequence[str]) -> int | None:

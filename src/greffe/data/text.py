@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 
@@ -147,6 +148,16 @@ def open_table(source: str, options: Reading) -> Table | None:
     return None
 
 
+def check_readable(sources: Iterable[str], options: Reading) -> None:
+    """Raise the errors that the beginning of each source shows: no access, no text column, …
+
+    Hours of reading the sources before it are then not lost.
+    """
+    for source in sources:
+        with closing(read_documents(source, options)) as documents:
+            next(documents, None)
+
+
 def table_texts(table: Table, options: Reading) -> Iterator[str]:
     """Yield the text of every row; a blank line is an empty text."""
     position = find_text(table, options.text_column)
@@ -154,7 +165,7 @@ def table_texts(table: Table, options: Reading) -> Iterator[str]:
         yield "" if cells is None else text_of(cells[0], table, number)
 
 
-def read_documents(source: str, options: Reading) -> Iterator[str]:
+def read_documents(source: str, options: Reading) -> Generator[str]:
     """Yield the non-empty documents of a source; those over LONG_DOCUMENT bytes come in parts."""
     table = open_table(source, options)
     if table is not None:

@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 
-from greffe.errors import DataError
 from greffe.evaluation.intervals import Estimate, crossed_estimate, seeds_estimate, with_bootstrap
 from greffe.evaluation.label_curves import equivalent_labels, extrapolate
 from greffe.evaluation.metrics import confidence_bins, evaluate_probabilities, label_indices
@@ -61,13 +60,6 @@ class Analysis:
         self.results = results
         self.targets = label_indices(parts.labels, [example.label for example in parts.test])
         self.is_clean = ~np.array(parts.is_repeated, dtype=bool)
-        if not self.is_clean.any():
-            raise DataError(
-                "Every test text also occurs in training or validation: nothing can be measured.",
-                expected="test texts that occur in no other part",
-                found=f"{len(parts.test)} texts, all of them repeated",
-                hint="without --test, greffe compare splits off a part that shares no text",
-            )
 
     # --- tables ---
 

@@ -26,17 +26,16 @@ FORMAT = 3
 
 
 def compute_cells(
-    study: StudyDirectory, inputs: CellInputs, cells: Sequence[Cell], *, keep_runs: bool
+    study: StudyDirectory, inputs: CellInputs, keys: Mapping[Cell, str], *, keep_runs: bool
 ) -> dict[Cell, CellResult]:
-    """Return the result of every cell, computed or found.
+    """Return the result of every cell that has a key, computed or found.
 
     Unless `keep_runs`, only the best run of each arm stays on disk.
     """
-    keys = {cell: cell_key(cell, inputs) for cell in cells}
     results = _known_results(study, keys)
     if results:
-        notice(f"compare: {len(results)} of {len(cells)} trainings are already done")
-    todo = [cell for cell in cells if cell not in results]
+        notice(f"compare: {len(results)} of {len(keys)} trainings are already done")
+    todo = [cell for cell in keys if cell not in results]
     try:
         with Progress("compare", sum(cell.weight for cell in todo)) as progress:
             for number, cell in enumerate(todo, 1):
@@ -46,10 +45,10 @@ def compute_cells(
                     _drop_others(study, cell.arm, results)
     except (InterruptedRunError, KeyboardInterrupt):
         raise InterruptedRunError(
-            f"Stopped; {len(results)} of {len(cells)} trainings are done and kept in {study.path}.",
+            f"Stopped; {len(results)} of {len(keys)} trainings are done and kept in {study.path}.",
             hint="the same command resumes the study",
         ) from None
-    return {cell: results[cell] for cell in cells}
+    return {cell: results[cell] for cell in keys}
 
 
 def cell_key(cell: Cell, inputs: CellInputs) -> str:

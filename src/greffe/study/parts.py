@@ -14,6 +14,7 @@ from greffe.data.duplicates import duplicate_groups
 from greffe.data.tables import Example, label_order, split_examples
 from greffe.doctor.finding import PartName
 from greffe.errors import DataError
+from greffe.pipelines.labelled import check_classes
 from greffe.seeding import derive
 
 TEST_FRACTION = 0.2
@@ -70,6 +71,7 @@ def part_data(
                 expected=f"only {', '.join(labels[:20])}",
                 found=", ".join(unknown[:20]),
             )
+    check_classes(labels, train)
     return Parts(
         train=train,
         valid=chosen_on,
@@ -106,6 +108,17 @@ def labelled_subset(parts: Parts, labels: int, seed: int) -> tuple[list[Example]
         return parts.train, parts.valid
     choosing = max(round(labels * len(parts.valid) / len(parts.train)), len(parts.labels))
     return few_labels(parts.train, labels, seed), few_labels(parts.valid, choosing, seed)
+
+
+def check_measurable(parts: Parts) -> None:
+    """Raise an error if no test text is new: accuracies would say nothing about new texts."""
+    if all(parts.is_repeated):
+        raise DataError(
+            "Every test text also occurs in training or validation: nothing can be measured.",
+            expected="test texts that occur in no other part",
+            found=f"{len(parts.test)} texts, all of them repeated",
+            hint="without --test, greffe compare splits off a part that shares no text",
+        )
 
 
 def check_label_counts(counts: Sequence[int], parts: Parts) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from greffe.config.bounds import Seed, Trainings, check_number
 from greffe.config.options import STUDY_SEEDS, Reading, Tables, Training
 from greffe.errors import RecipeError, quote
+from greffe.pipelines.labelled import table_paths
 from greffe.run import RunDirectory
 from greffe.study.arms import ARMS, ArmOptions, Cell, PlannedArm, TrainedArm
 from greffe.study.arms.frozen_arm import SUFFIX as FROZEN_SUFFIX
@@ -39,8 +40,13 @@ class StudyRequest:
     @property
     def paths(self) -> list[str | Path]:
         """All tables and text that are read from disk."""
-        given = (self.tables.data, self.tables.valid, self.tables.test, *self.tables.aux_data)
-        return [*(table for table in given if isinstance(table, str | Path)), *self.corpus]
+        return [*table_paths(self.tables), *self.corpus]
+
+    @property
+    def sources(self) -> list[str | Path]:
+        """All runs, tables and text that are read from disk."""
+        runs = (self.arms.base, *self.arms.others.values(), *self.arms.feature_runs)
+        return [*(run.path for run in runs), *self.paths]
 
     @property
     def seed_numbers(self) -> list[int]:

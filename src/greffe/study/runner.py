@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from greffe.baselines.linear_classifier import check_features
+from greffe.config.options import Training
+from greffe.data.overlap import check_corpora
 from greffe.doctor.checks.check import LabelledData
 from greffe.doctor.checks.single_prediction import single_prediction
 from greffe.doctor.examine import examine
@@ -19,18 +22,19 @@ from greffe.output_folder import OutputFolder
 from greffe.pipelines.auxiliary import AuxiliaryTables, open_auxiliary
 from greffe.pipelines.labelled import data_hash, load_examples
 from greffe.pipelines.provenance import FeatureRuns, refuse_trained_on, warn_if_trained_on
-from greffe.progress import Progress, notice
+from greffe.progress import Progress, notice, quiet
 from greffe.run import RunDirectory, this_command
 from greffe.study.analysis import Analysis
 from greffe.study.arms import Cell, DerivedArm, PlannedArm
+from greffe.study.arms.finetuned import FinetunedArm
 from greffe.study.cell_inputs import CellInputs, cell_recipe
-from greffe.study.cells import best_cell, check_pairing, compute_cells, has_run
+from greffe.study.cells import best_cell, cell_key, check_pairing, compute_cells, has_run
 from greffe.study.disagreements import find_disagreements
 from greffe.study.document import StudyDocument
 from greffe.study.facts import data_summary, repeat_facts
 from greffe.study.folder import STUDY_FILE, CellResult, StudyDirectory, StudyManifest
 from greffe.study.model_views import parameter_rows, pictures_of, samples_of
-from greffe.study.parts import Parts, check_label_counts, part_data
+from greffe.study.parts import Parts, check_label_counts, check_measurable, part_data
 from greffe.study.plan import (
     StudyRequest,
     plan_arms,
@@ -39,7 +43,7 @@ from greffe.study.plan import (
     presented_bases,
 )
 from greffe.study.transfer_proof import prove_transfer
-from greffe.training.checkpoint import load_classification_tokenizer
+from greffe.training.checkpoint import load_classification_tokenizer, load_model
 from greffe.training.compute import set_up_compute
 from greffe.training.distributed import World
 
@@ -54,7 +58,8 @@ class StudyPlan:
     request: StudyRequest
     arms: list[PlannedArm]
     seeds: list[int]
-    cells: list[Cell]
+    keys: dict[Cell, str]
+    """The trainings, each with the hash of its inputs."""
     inputs: CellInputs
 
     @property
@@ -71,25 +76,21 @@ class StudyPlan:
 def compare(request: StudyRequest, out: str | Path, *, overwrite: bool = False) -> StudyDirectory:
     """Run a study into `out`, or resume it, and write its document."""
     _check_one_process()
-    plan = make_plan(request)
     folder = OutputFolder(
         out,
         markers=(STUDY_FILE,),
         overwrite=overwrite,
         resume=not overwrite,
-        sources=[
-            *plan.runs,
-            *(run.path for run in request.arms.feature_runs),
-            *request.paths,
-        ],
+        sources=request.sources,
     )
+    plan = make_plan(request)
     with folder:
         study = StudyDirectory(folder.path)
         manifest = _manifest(plan)
         study.write_manifest(manifest)
         _announce(plan)
         findings = _data_findings(plan)
-        trained = compute_cells(study, plan.inputs, plan.cells, keep_runs=request.keep_runs)
+        trained = compute_cells(study, plan.inputs, plan.keys, keep_runs=request.keep_runs)
         check_pairing(trained, planned_comparisons(plan.arms)[0])
         with Progress("compare: analyzing the results", 1) as progress, progress.part(1, ""):
             document = _document(study, plan, trained, findings)
@@ -102,23 +103,47 @@ def compare(request: StudyRequest, out: str | Path, *, overwrite: bool = False) 
 
 
 def make_plan(request: StudyRequest) -> StudyPlan:
-    """Read the tables and check everything that can be checked before the first training."""
+    """Read all inputs and check everything that can be checked before the first training."""
     seeds, training, base = request.seed_numbers, request.training, request.arms.base
-    plan_arms(request.arms)  # a bad name or recipe is an error before the tables are read
-    recipe = cell_recipe(base, training, seeds[0])
+    arms = plan_arms(request.arms)
+    # The cheap checks come first: a bad name, recipe or run is an error before tables are read.
+    _check_recipes(arms, training, seeds)
+    _check_bases(arms)
+    check_corpora(request.corpus, request.reading)
     parts, table_hash = _read_parts(request)
+    check_measurable(parts)
     check_label_counts(request.labels, parts)
     auxiliary = _open_auxiliary(request, parts)
+    texts = [example.text for example in parts.train]
+    check_features(texts, tfidf=True, has_others=True, auxiliary=auxiliary.auxiliary)
     arms = plan_arms(replace(request.arms, auxiliary_texts=auxiliary.texts))
-    set_up_compute(recipe.train.threads)
+    set_up_compute(cell_recipe(base, training, seeds[0]).train.threads)
     feature_runs = _open_feature_runs(request, arms, parts, table_hash)
+    inputs = CellInputs(parts, training, feature_runs, auxiliary)
+    cells = plan_cells(arms, request.labels, seeds, parts)
     return StudyPlan(
         request=request,
         arms=arms,
         seeds=seeds,
-        cells=plan_cells(arms, request.labels, seeds, parts),
-        inputs=CellInputs(parts, training, feature_runs, auxiliary),
+        keys={cell: cell_key(cell, inputs) for cell in cells},
+        inputs=inputs,
     )
+
+
+def _check_recipes(arms: Sequence[PlannedArm], training: Training, seeds: Sequence[int]) -> None:
+    """Raise an error if the options do not suit the recipe of an arm."""
+    for arm in arms:
+        if isinstance(arm, FinetunedArm):
+            for seed in seeds:
+                cell_recipe(arm.model_run, training, seed, arm.changes)
+
+
+def _check_bases(arms: Sequence[PlannedArm]) -> None:
+    """Raise an error unless the model and the tokenizer of every base can be loaded."""
+    with quiet():
+        for run in {arm.run.path: arm.run for arm in arms if arm.run is not None}.values():
+            load_model(run)
+            load_classification_tokenizer(run)
 
 
 def _read_parts(request: StudyRequest) -> tuple[Parts, str]:
@@ -155,7 +180,7 @@ def _open_feature_runs(
 def _manifest(plan: StudyPlan) -> StudyManifest:
     return StudyManifest(
         status="running",
-        cells=[cell.name for cell in plan.cells],
+        cells=[cell.name for cell in plan.keys],
         settings={
             "seeds": plan.seeds,
             "labels": list(plan.request.labels),
@@ -169,7 +194,7 @@ def _announce(plan: StudyPlan) -> None:
     repeated = sum(parts.is_repeated)
     notice(
         f"compare: {', '.join(arm.name for arm in plan.arms)}; {seeds} seeds, "
-        f"{len(plan.cells)} trainings; {len(parts.train):,} training, {len(parts.valid):,} "
+        f"{len(plan.keys)} trainings; {len(parts.train):,} training, {len(parts.valid):,} "
         f"validation and {len(parts.test):,} test texts"
         + (f", {repeated} of which also occur in the other parts" if repeated else "")
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_union
 
-from greffe.baselines.tfidf import SHARED, Tfidf
+from greffe.baselines.tfidf import SHARED, Tfidf, check_terms
 from greffe.errors import CorruptError, DataError
 
 NEW = ["Un livre inconnu, très beau !", "", "zzz", "Ce livre est magnifique au chapitre 3."]
@@ -58,8 +59,20 @@ def test_a_block_without_terms_is_left_out() -> None:
 
 @pytest.mark.parametrize("texts", [[], ["", "  "]])
 def test_texts_without_a_word_are_an_error(texts: list[str]) -> None:
-    with pytest.raises(DataError, match="no word"):
-        Tfidf.fit(texts)
+    for check in (Tfidf.fit, check_terms):
+        with pytest.raises(DataError, match="no word"):
+            check(texts)
+
+
+def test_terms_are_looked_for_in_as_few_texts_as_possible() -> None:
+    def first_text_only() -> Iterator[str]:
+        yield "Un livre."
+        raise AssertionError("read on")
+
+    check_terms(first_text_only())  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="occur in two"):
+        check_terms(["un livre", "des films"], SHARED)
+    check_terms(["un livre", "un film"], SHARED)
 
 
 def test_terms_and_weights_must_match(tiny_texts: list[str]) -> None:

@@ -12,8 +12,8 @@ from greffe import prepare
 from greffe.config.options import Reading
 from greffe.config.sections import TokenizerSpec
 from greffe.data import overlap
-from greffe.data.overlap import corpus_overlap
-from greffe.errors import DataError, RecipeError
+from greffe.data.overlap import check_corpora, corpus_overlap
+from greffe.errors import CorruptError, DataError, RecipeError
 from greffe.progress import quiet
 from greffe.seeding import rng
 
@@ -114,7 +114,7 @@ def test_does_without_torch():
 
 MEASURE = """
 import resource, sys
-from greffe.data.overlap import corpus_overlap
+from greffe.data.overlap import check_corpora, corpus_overlap
 from greffe.config.options import Reading
 texts = open(sys.argv[1], encoding="utf-8").read().splitlines()
 for corpus in sys.argv[2:]:
@@ -145,3 +145,15 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path):
     assert first == 200
     assert second > 0
     assert after - before < 20_000, "kilobytes"
+
+
+def test_sources_are_checked_without_a_search(tmp_path, monkeypatch):
+    monkeypatch.setattr(overlap, "map_in_order", None)
+    text = write(tmp_path / "text.txt", [sentence(1)])
+    prepare(text, tmp_path / "corpus", vocab=300, workers=1)
+    check_corpora([text, tmp_path / "corpus"], LINE)
+    with pytest.raises(DataError, match=r"nowhere\.txt"):
+        check_corpora([text, tmp_path / "nowhere.txt"], LINE)
+    (tmp_path / "corpus" / "train-00000.tokens").unlink()
+    with pytest.raises(CorruptError, match="train-00000"):
+        check_corpora([text, tmp_path / "corpus"], LINE)

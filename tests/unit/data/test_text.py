@@ -20,6 +20,7 @@ from tests.unit.data.reading import documents, written
 from greffe.config.options import Documents, Reading
 from greffe.data.text import (
     LONG_DOCUMENT,
+    check_readable,
     find_sources,
     read_documents,
     source_identity,
@@ -212,3 +213,15 @@ def test_memory_stays_bounded_on_one_huge_line(
         tracemalloc.stop()
     assert total == megabytes << 20
     assert peak < 16 << 20
+
+
+def test_a_source_that_cannot_be_read_is_found_at_its_beginning(tmp_path: Path) -> None:
+    good = written(tmp_path / "good.txt", "une ligne\n")
+    for name, content in (
+        ("columns.csv", "titre,prix,stock\nx,1,2\n"),
+        ("latin.txt", "été\n".encode("latin-1")),
+        ("damaged.txt.gz", b"no archive"),
+    ):
+        with pytest.raises(DataError, match=name):
+            check_readable([good, written(tmp_path / name, content)], Reading())
+    check_readable([good], Reading())

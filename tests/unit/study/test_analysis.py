@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from greffe.data.tables import Example
-from greffe.errors import DataError
 from greffe.run import RunDirectory
 from greffe.seeding import rng
 from greffe.study.analysis import Analysis
@@ -110,11 +109,6 @@ def test_repeated_test_texts_are_left_out_and_told() -> None:
     expected = (50 + 150 * arm.accuracy.mean) / TEXTS
     assert arm.accuracy_everywhere.mean == pytest.approx(expected)
     assert np.sum(arm.confusion) == pytest.approx(150)
-
-
-def test_nothing_but_repeated_texts_is_an_error() -> None:
-    with pytest.raises(DataError, match="Every test text also occurs in training"):
-        analysis_of(parts_of(repeated=TEXTS))
 
 
 def test_a_real_difference_is_significant_and_has_its_direction() -> None:

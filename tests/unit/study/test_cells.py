@@ -72,7 +72,8 @@ def compute(tmp_path: Path, inputs: CellInputs) -> Callable[..., dict[Cell, Cell
     def run(arm: ToyArm, *, keep_runs: bool = False) -> dict[Cell, CellResult]:
         cells = [Cell(arm, 20, seed, is_full=True) for seed in SEEDS]
         with quiet():
-            return compute_cells(StudyDirectory(tmp_path), inputs, cells, keep_runs=keep_runs)
+            keys = {cell: cell_key(cell, inputs) for cell in cells}
+            return compute_cells(StudyDirectory(tmp_path), inputs, keys, keep_runs=keep_runs)
 
     return run
 

@@ -13,6 +13,7 @@ from greffe.errors import DataError
 from greffe.study.parts import (
     Parts,
     check_label_counts,
+    check_measurable,
     few_labels,
     labelled_subset,
     part_data,
@@ -86,6 +87,21 @@ def test_a_label_that_training_never_saw_is_an_error() -> None:
     with pytest.raises(DataError, match="test part has labels") as caught:
         part_data(examples(20), examples(10, start=100), [Example("autre", "c")], seed=0)
     assert caught.value.found == "c"
+
+
+@pytest.mark.parametrize("part", ["train", "valid"])
+def test_test_texts_that_all_occur_elsewhere_are_an_error(part: str) -> None:
+    parts = {"train": examples(40), "valid": examples(10, start=100)}
+    new = Example("un texte que rien ne répète", "a")
+    check_measurable(part_data(parts["train"], parts["valid"], [*parts[part], new], seed=0))
+    with pytest.raises(DataError, match="nothing can be measured"):
+        check_measurable(part_data(parts["train"], parts["valid"], parts[part], seed=0))
+
+
+def test_a_label_for_almost_every_text_is_an_error() -> None:
+    own = [Example(review(n), str(n)) for n in range(40)]
+    with pytest.raises(DataError, match="different labels"):
+        part_data(own, own[:5], examples(2, "01", start=100), seed=0)
 
 
 def test_too_few_texts_to_split() -> None:
