@@ -79,15 +79,20 @@ def read_model(kind: type[Model], path: Path, what: str, hint: str | None = None
     try:
         return kind.model_validate(read_json(path, what))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        problem = first["msg"].removeprefix("Value error, ")
         raise CorruptError(
             f"{path} is damaged or from another version.",
             expected=what,
-            found=f"{where}: {problem}" if where else problem,
+            found=first_problem(error),
             hint=hint,
         ) from None
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return where the first problem is and what it is, in one line."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    problem = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {problem}" if where else problem
 
 
 def disk_error(error: OSError, path: Path) -> RunError:
@@ -104,5 +109,8 @@ def disk_error(error: OSError, path: Path) -> RunError:
 
 def file_hash(path: Path) -> str:
     """Return the SHA-256 of a file's content as a hex string."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise CorruptError(f"{path} cannot be read.", expected="a file", found=str(error)) from None

@@ -82,3 +82,9 @@ def test_file_hash_is_sha256(tmp_path: Path) -> None:
 def test_lone_surrogates_of_file_names_are_escaped(tmp_path: Path) -> None:
     write_json(tmp_path / "value.json", {"name": "caf\udce9.txt"})
     assert read_json(tmp_path / "value.json", "a value") == {"name": "caf\udce9.txt"}
+
+
+def test_the_hash_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(CorruptError, match="cannot be read"):
+            file_hash(path)

@@ -35,9 +35,11 @@ from greffe.data.pieces import (
     without_space,
 )
 from greffe.data.sentencepiece_import import convert
+from greffe.data.tokenizer_file import read_tree
 from greffe.data.tokenizer_training import learn
 from greffe.errors import CorruptError, DataError, RecipeError
-from greffe.storage import write_atomic
+from greffe.parsing import parse_json
+from greffe.storage import read_file, write_atomic
 
 __all__ = ["SPECIALS", "Tokenizer", "import_sentencepiece", "train_tokenizer"]
 
@@ -79,14 +81,13 @@ class Tokenizer:
 
     def __init__(self, content: str) -> None:
         """Create a tokenizer from the JSON text that save() writes."""
-        tree = _parse(content)
+        tree = read_tree(content)
         self._content = content
-        self.fingerprint = hashlib.sha256(canonical(tree).encode()).hexdigest()
         self._backend = _open(content)
+        self.fingerprint = hashlib.sha256(canonical(tree).encode()).hexdigest()
         vocabulary = self._backend.get_vocab()
         self._ids = vocabulary
         self._pieces = sorted(vocabulary, key=vocabulary.__getitem__)
-        _check_vocabulary(vocabulary)
         self.size = len(vocabulary)
         self.dtype = np.dtype(np.uint16 if self.size < 65_536 else np.uint32)
         self.sos, self.pad, self.eos, self.oov = (vocabulary[name] for name in SPECIALS[:4])
@@ -98,7 +99,7 @@ class Tokenizer:
         self._continuing.normalizer = without_space(self._backend.normalizer)
         self._continuing.pre_tokenizer = self._backend.pre_tokenizer
         self._adds_space = adds_space(self._backend.normalizer)
-        self._is_trained = _is_trained_here(tree)
+        self._is_trained = _is_trained_here(tree, vocabulary)
         self.character_steps = list(takewhile(is_character_step, normalizer_steps(tree)))
         self.lowercases = LOWERCASE in self.character_steps
         self._cache: dict[str, bytes] = {}
@@ -194,7 +195,7 @@ class Tokenizer:
         """Return the same vocabulary with these steps applied before all others."""
         if not steps:
             return self
-        tree = _parse(self._content)
+        tree = read_tree(self._content)
         every_step = [*steps, *normalizer_steps(tree)]
         tree["normalizer"] = {"type": "Sequence", "normalizers": every_step}
         return Tokenizer(json.dumps(tree, ensure_ascii=False, separators=(",", ":")))
@@ -207,11 +208,11 @@ class Tokenizer:
     def load(cls, path: str | Path) -> Tokenizer:
         """Read a file written by save(); raise CorruptError if it is anything else."""
         try:
-            return cls(Path(path).read_text("utf-8"))
-        except FileNotFoundError:
-            found = "no such file"
-        except (CorruptError, UnicodeDecodeError) as error:
-            found = (isinstance(error, CorruptError) and error.found) or str(error)
+            return cls(read_file(Path(path), "a tokenizer").decode())
+        except CorruptError as error:
+            found = error.found or error.message
+        except UnicodeDecodeError as error:
+            found = str(error)
         raise CorruptError(
             f"{path} is not a usable tokenizer.",
             expected="a tokenizer.json written by greffe",
@@ -261,16 +262,6 @@ class Tokenizer:
         return (raw[start:end] for start, end in pairwise(edges))
 
 
-def _parse(content: str) -> dict[str, Any]:
-    try:
-        tree = json.loads(content)
-    except json.JSONDecodeError as error:
-        raise CorruptError("The tokenizer is not valid JSON.", found=str(error)) from None
-    if not isinstance(tree, dict) or not isinstance(tree.get("model"), dict):
-        raise CorruptError("This JSON is not a tokenizer.", found="JSON without a model")
-    return tree
-
-
 def _open(content: str) -> Backend:
     try:
         backend = Backend.from_str(content)
@@ -283,23 +274,13 @@ def _open(content: str) -> Backend:
     return backend
 
 
-def _check_vocabulary(vocabulary: dict[str, int]) -> None:
-    missing = [name for name in SPECIALS[:4] if name not in vocabulary]
-    if missing:
-        raise CorruptError(
-            "This tokenizer was not made by greffe.", found=f"no piece {', '.join(missing)}"
-        )
-    if set(vocabulary.values()) != set(range(len(vocabulary))):
-        raise CorruptError(
-            "The tokenizer's vocabulary is damaged.", found="ids with gaps or used twice"
-        )
-
-
-def _is_trained_here(tree: dict[str, Any]) -> bool:
+def _is_trained_here(tree: dict[str, Any], vocabulary: dict[str, int]) -> bool:
     """Return whether text is split as by trained tokenizers, apart from character steps."""
+    if not tree["model"].get("byte_fallback") or not vocabulary.keys() >= {SPACE, *BYTE_PIECES}:
+        return False
     # The pickled state is JSON; the objects themselves cannot be compared.
     normalizer, splitter = (
-        json.loads(bytes(part.__getstate__()))
+        parse_json(bytes(part.__getstate__()))
         for part in (trained_normalizer(), trained_splitter())
     )
     steps = normalizer_steps(tree)

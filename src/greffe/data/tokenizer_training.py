@@ -5,7 +5,6 @@ Uses the trainers of the `tokenizers` library and works around their nondetermin
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,6 +25,7 @@ from greffe.data.pieces import (
     trained_splitter,
 )
 from greffe.errors import DataError
+from greffe.parsing import parse_json
 
 RESERVED = (*SPECIALS, *BYTE_PIECES)
 PRINTABLE = tuple(map(chr, range(0x21, 0x7F)))
@@ -149,7 +149,7 @@ def _learn_bpe(words: Mapping[str, int], alphabet: list[str], size: int) -> mode
     )
     occurrences = (word for word, count in words.items() for word in repeat(word, count))
     backend.train_from_iterator(occurrences, trainer)
-    learned = json.loads(backend.to_str())["model"]
+    learned = parse_json(backend.to_str())["model"]
     pieces = sorted(learned["vocab"], key=learned["vocab"].__getitem__)
     return models.BPE(
         vocab={piece: id for id, piece in enumerate((*RESERVED, *pieces))},
@@ -179,7 +179,7 @@ def _unigram_scores(words: Mapping[str, int], alphabet: list[str], size: int) ->
     )
     frequent = sorted(words.items(), key=lambda item: (-item[1], item[0]))[:MOST_UNIGRAM_WORDS]
     backend.train_from_iterator(_with_endings(dict(frequent)), trainer)
-    learned: dict[str, float] = dict(json.loads(backend.to_str())["model"]["vocab"])
+    learned: dict[str, float] = dict(parse_json(backend.to_str())["model"]["vocab"])
     return _settled({p: s for p, s in learned.items() if not {_BOUNDARY, _END} & set(p)})
 
 

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError, model_validator
 from greffe.config.spec import Count, Spec
 from greffe.errors import CorruptError
 from greffe.parsing import ParseError, parse_json
+from greffe.storage import first_problem
 
 Shape = tuple[int, ...]
 LENGTH_BYTES = 8
@@ -96,9 +97,7 @@ def _read_entries(path: Path, header: bytes) -> dict[str, _Entry]:
     except ParseError as error:
         raise _damaged(path, f"no header: {error}") from None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise _damaged(path, f"{where}: {first['msg']}".removeprefix(": ")) from None
+        raise _damaged(path, first_problem(error)) from None
 
 
 def _damaged(path: Path, found: str) -> CorruptError:
