@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -47,6 +48,12 @@ def notice(text: str) -> None:
         Progress.active.bar.console.print(text, markup=False, highlight=False)
     else:
         print(text, file=sys.stderr, flush=True)
+
+
+@cache
+def notice_once(text: str) -> None:
+    """Print a message that the same process has not printed yet."""
+    notice(text)
 
 
 def format_seconds(seconds: float) -> str:

@@ -11,6 +11,7 @@ from greffe.parsing import DEEPEST, ParseError, parse_json, parse_toml
 def test_json_and_toml_are_read() -> None:
     assert parse_json(b'{"a": [1, 2.5, null, "\xc3\xa9"]}') == {"a": [1, 2.5, None, "é"]}
     assert parse_json('"text"') == "text"
+    assert parse_json(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
     assert parse_toml('a = 1\n[b]\nc = ["x"]') == {"a": 1, "b": {"c": ["x"]}}
 
 
@@ -24,6 +25,7 @@ def test_json_and_toml_are_read() -> None:
         (b"1" * 5000, "an integer of thousands of digits"),
         (b"[" * 100_000, "nested deeper"),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested deeper"),
+        (b'{"a": 1, "b": {"c": 1, "d": 2, "\\u0063": 3}}', "the key 'c' occurs twice"),
         (b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1), "nested deeper"),
     ],
 )

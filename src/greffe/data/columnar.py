@@ -5,6 +5,7 @@ Only the requested columns are read.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -135,7 +136,7 @@ def split_hub_name(source: str) -> tuple[str, str | None]:
     """Split `hf:owner/name:split` into (owner/name, split); local folders may contain colons."""
     path = source.removeprefix(HUB_PREFIX)
     name, colon, split = path.rpartition(":")
-    if not colon or "/" in split or Path(path).is_dir():
+    if not colon or "/" in split or os.path.isdir(path):
         return path, None
     return name, split
 

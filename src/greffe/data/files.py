@@ -13,6 +13,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from io import BufferedReader
 from itertools import chain
 from pathlib import Path
@@ -30,6 +31,7 @@ LONGEST_RECORD = (
     1 << 26
 )  # bytes: a longer row of a table is an error, such as a missing closing quote
 
+_DOMAIN_NAMES = ("idna", "punycode")  # encodings of one word each: they cannot be read in chunks
 _CHUNK = 1 << 18  # bytes
 _SNIFFED = 1 << 16  # bytes examined to tell text from binary
 # A zstd block of 4 bytes can expand to 128 KiB, and the decompressor returns everything at once:
@@ -58,20 +60,58 @@ def split_suffix(source: str) -> tuple[str, str]:
 
 
 def check_file(source: str) -> None:
-    """Raise DataError unless the source is a non-empty file."""
+    """Raise DataError unless the source is a file that can be opened and is not empty."""
+    with open_file(source):
+        pass
+
+
+@contextmanager
+def open_file(source: str) -> Iterator[BufferedReader]:
+    """Open a file that is not empty; anything but a regular file is a DataError."""
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(open(source, "rb", opener=_open_at_once))
+            status = os.fstat(file.fileno())
+        except IsADirectoryError:
+            raise DataError(f"{source} is a folder.", expected="a file", found="a folder") from None
+        except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate in the path
+            raise _unreadable(source, error) from None
+        if not stat.S_ISREG(status.st_mode):
+            raise DataError(
+                f"{source} is not a regular file.",
+                expected="a file on disk, which can be read several times",
+                found="a pipe or a device",
+                hint="write its content to a file; greffe predict also reads standard input (-)",
+            )
+        if status.st_size == 0:
+            raise DataError(f"{source} is empty.", expected="a file with text", found="0 bytes")
+        yield file
+
+
+def file_status(source: str) -> os.stat_result:
+    """Return size and times of a file, or raise DataError."""
     try:
-        status = os.stat(source)
-    except OSError as error:
-        raise DataError(
-            f"{source} cannot be read.",
-            expected="a file, a folder, a pattern such as 'texts/*.txt', or hf:owner/name",
-            found=f"{error.strerror} (relative to {Path.cwd()})",
-            hint="check the spelling of the path",
-        ) from None
-    if stat.S_ISDIR(status.st_mode):
-        raise DataError(f"{source} is a folder.", expected="a file", found="a folder")
-    if stat.S_ISREG(status.st_mode) and status.st_size == 0:
-        raise DataError(f"{source} is empty.", expected="a file with text", found="0 bytes")
+        return os.stat(source)
+    except (OSError, ValueError) as error:
+        raise _unreadable(source, error) from None
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    # A named pipe that nobody writes to would block. Windows has neither the flag nor such pipes.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _unreadable(source: str, error: OSError | ValueError) -> DataError:
+    try:
+        where = f" (relative to {os.getcwd()})"
+    except OSError:  # the working folder was deleted
+        where = ""
+    return DataError(
+        f"{source} cannot be read.",
+        expected="a file, a folder, a pattern such as 'texts/*.txt', or hf:owner/name",
+        found=f"{getattr(error, 'strerror', None) or error}{where}",
+        hint="check the spelling of the path",
+    )
 
 
 def damaged(source: str, error: BaseException) -> DataError:
@@ -86,14 +126,9 @@ def damaged(source: str, error: BaseException) -> DataError:
 
 def read_chunks(source: str) -> Iterator[bytes]:
     """Yield decompressed bytes of a file, or of standard input (`-`), in chunks of bounded size."""
-    if source == STANDARD_INPUT:
-        stdin = cast(BufferedReader, sys.stdin.buffer)
-        yield from iter(lambda: stdin.read1(_CHUNK), b"")
-        return
-    check_file(source)
     _, compression = split_suffix(source)
     try:
-        with open(source, "rb") as raw:
+        with _standard_input() if source == STANDARD_INPUT else open_file(source) as raw:
             if compression == "zst":
                 yield from _zstd_chunks(raw)
             elif compression == "gz":
@@ -103,11 +138,24 @@ def read_chunks(source: str) -> Iterator[bytes]:
                 with lzma.open(raw) as unpacked:
                     yield from iter(lambda: unpacked.read(_CHUNK), b"")
             else:
-                yield from iter(lambda: raw.read(_CHUNK), b"")
+                yield from iter(lambda: raw.read1(_CHUNK), b"")
     except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
         raise damaged(source, error) from None
     except OSError as error:
         raise DataError(f"{source} cannot be read.", found=error.strerror or str(error)) from None
+
+
+def _standard_input() -> AbstractContextManager[BufferedReader]:
+    # A program that was started without it has no stdin; a notebook's has no bytes.
+    stdin = getattr(sys.stdin, "buffer", None)
+    if stdin is None or stdin.closed:
+        raise DataError(
+            "There is no standard input.",
+            expected="text on standard input, or a file",
+            found="standard input is closed",
+            hint="name a file with --input FILE",
+        )
+    return nullcontext(cast(BufferedReader, stdin))
 
 
 def _zstd_chunks(raw: BinaryIO) -> Iterator[bytes]:
@@ -129,13 +177,16 @@ def check_encoding(encoding: str) -> str:
     """Return the canonical name of a text encoding, or raise DataError."""
     try:
         " ".encode(encoding)
-    except (LookupError, ValueError):
+        name = codecs.lookup(encoding).name
+    except (LookupError, ValueError):  # ValueError: no encoding has such a name
+        name = ""
+    if not name or name in _DOMAIN_NAMES:
         raise DataError(
-            f"Unknown text encoding {encoding!r}.",
+            f"Unknown text encoding {encoding[:40]!r}.",
             expected="an encoding of Python: utf-8, latin-1, cp1252, utf-16, shift_jis, ...",
-            found=repr(encoding),
-        ) from None
-    return codecs.lookup(encoding).name
+            found=repr(encoding[:40]),
+        )
+    return name
 
 
 def read_lines(source: str, encoding: str, *, longest: int) -> Iterator[Line]:
@@ -246,18 +297,28 @@ def _utf8_chunks(source: str, codec: str) -> Iterator[bytes]:
     consumed = 0
     for chunk in chain(chunks, (b"",)):
         try:
-            text = decoder.decode(chunk, not chunk)
-        except UnicodeDecodeError as error:
-            held = len(error.object) - len(chunk)  # bytes the decoder kept from before
-            position = consumed - held + error.start
-            raise DataError(
-                f"{source} is not {codec}: byte offset {position} in the file.",
-                expected=f"text in {codec}",
-                found=f"the byte 0x{error.object[error.start]:02X} ({error.reason})",
-                hint="specify another encoding with --encoding, or convert the file to UTF-8",
-            ) from None
+            data = decoder.decode(chunk, not chunk).encode("utf-8")
+        except UnicodeError as error:
+            raise _undecodable(source, codec, error, consumed + len(chunk)) from None
         consumed += len(chunk)
-        yield text.encode("utf-8")
+        yield data
+
+
+def _undecodable(source: str, codec: str, error: UnicodeError, consumed: int) -> DataError:
+    """Return the error for bytes that are not in this encoding; `consumed` includes the last."""
+    where, found = f"in the first {consumed} bytes", str(error)
+    if isinstance(error, UnicodeDecodeError):
+        # The decoder may have kept bytes from before; the last one is where the chunk ends.
+        where = f"byte offset {consumed - len(error.object) + error.start} in the file"
+        found = f"the byte 0x{error.object[error.start]:02X} ({error.reason})"
+    elif isinstance(error, UnicodeEncodeError):
+        found = "a lone surrogate"
+    return DataError(
+        f"{source} is not {codec}: {where}.",
+        expected=f"text in {codec}",
+        found=found,
+        hint="specify another encoding with --encoding, or convert the file to UTF-8",
+    )
 
 
 def _check_text(chunks: Iterator[bytes], source: str, codec: str) -> Iterator[bytes]:

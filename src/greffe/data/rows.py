@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
 
-from greffe.data.columns import Row, Table, is_header
+from greffe.data.columns import (
+    Row,
+    Table,
+    check_headerless,
+    is_header,
+    like_names,
+    list_columns,
+)
 from greffe.data.files import LONGEST_RECORD, Line, too_long, whole_lines
 from greffe.errors import DataError
+from greffe.parsing import ParseError, parse_json
 
 _REVIEWS, _LABELS = ".review.spm", ".label"
+_SAMPLED_ROWS, _SAMPLED_CHARACTERS = 1000, 1 << 20
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -31,10 +40,14 @@ class DelimitedTable(Table):
     ) -> DelimitedTable:
         """Read the first row; `given` are the column names from the user."""
         delimiter = "\t" if kind == "tsv" else _find_delimiter(source, encoding, given)
-        for _, cells in _records(source, encoding, delimiter):
-            if cells:
-                return cls(source, tuple(cells), is_header(cells, given), encoding, delimiter)
-        raise no_rows(source)
+        records = (cells for _, cells in _records(source, encoding, delimiter) if cells)
+        first = next(records, None)
+        if first is None:
+            raise no_rows(source)
+        headed = is_header(first, given)
+        if not headed:
+            check_headerless(source, first, _sample(records))
+        return cls(source, tuple(first), headed, encoding, delimiter)
 
     def rows(self, indices: Sequence[int]) -> Iterator[Row]:
         """Yield the rows without the header; all must have as many cells as the first."""
@@ -86,7 +99,7 @@ class JsonTable(Table):
                 raise DataError(
                     f"{self.location(number)} has no {', no '.join(map(repr, missing))}.",
                     expected=f"an object with {', '.join(names)}",
-                    found="only a string" if bare else ", ".join(fields) or "an empty object",
+                    found="only a string" if bare else list_columns([*fields]) or "no fields",
                 )
             yield number, [fields[name] for name in names]
 
@@ -101,7 +114,7 @@ class PairTable(Table):
     def find(cls, source: str, encoding: str) -> PairTable | None:
         """Return the pair for either of its paths or their common stem, or None."""
         stem = source.removesuffix(_REVIEWS).removesuffix(_LABELS)
-        if stem != source or (not Path(stem).exists() and Path(stem + _REVIEWS).exists()):
+        if stem != source or (not os.path.exists(stem) and os.path.exists(stem + _REVIEWS)):
             return cls(stem, ("text", "label"), True, encoding)
         return None
 
@@ -144,6 +157,16 @@ def _records(source: str, encoding: str, delimiter: str) -> Iterator[tuple[int, 
         yield line.number, cells if line.text else []
 
 
+def _sample(records: Iterator[list[str]]) -> list[list[str]]:
+    """Return the next rows, enough to see what the columns hold."""
+    rows: list[list[str]] = []
+    size = 0
+    while size < _SAMPLED_CHARACTERS and len(rows) < _SAMPLED_ROWS and (row := next(records, None)):
+        rows.append(row)
+        size += sum(map(len, row))
+    return rows
+
+
 def _unquote(cell: str) -> str:
     """Remove quotes only if the whole cell is quoted as in .csv; other quotes are text."""
     if len(cell) >= 2 and cell[0] == cell[-1] == '"':
@@ -177,7 +200,7 @@ class _Feed:
 
 
 def _csv_records(source: str, encoding: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_RECORD))
+    _allow_long_cells()
     feed = _Feed(whole_lines(source, encoding), source)
     reader = csv.reader(feed, delimiter=delimiter, strict=True)
     while True:
@@ -196,14 +219,31 @@ def _csv_records(source: str, encoding: str, delimiter: str) -> Iterator[tuple[i
         yield feed.start, record
 
 
+def _allow_long_cells() -> None:
+    """Let the csv module read cells as long as a row may be; its own limit is 128 KiB."""
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_RECORD))
+
+
 def _find_delimiter(source: str, encoding: str, given: Sequence[str | None]) -> str:
-    """Return a comma, or a semicolon if only that yields a header (French spreadsheets)."""
-    line = next(whole_lines(source, encoding), None)
-    if line is None or len(next(csv.reader([line.text]), [])) != 1:
+    """Return a comma, or what separates names where a comma does not.
+
+    Spreadsheets write semicolons in French, and tabs when copied from.
+    """
+    _allow_long_cells()
+    lines = (line.text for line in whole_lines(source, encoding) if line.text)
+    first = next(lines, "")
+    if len(_split(first, ",")) != 1:
         return ","
-    cells = next(csv.reader([line.text], delimiter=";"))
     named = {name for name in given if name is not None}
-    return ";" if len(cells) > 1 and (named & set(cells) or is_header(cells, ())) else ","
+    for delimiter in (";", "\t"):
+        cells = _split(first, delimiter)
+        if len(cells) > 1 and (named & set(cells) or is_header(cells, ()) or like_names(cells)):
+            return delimiter
+    return ","
+
+
+def _split(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line], delimiter=delimiter), [])
 
 
 def _json_records(
@@ -214,12 +254,12 @@ def _json_records(
             yield line.number, None
             continue
         try:
-            record = json.loads(line.text)
+            record = parse_json(line.text)
             if _SURROGATE.search(line.text):
                 json.dumps(record, ensure_ascii=False).encode("utf-8")
-        except (json.JSONDecodeError, RecursionError) as error:
+        except ParseError as error:
             raise DataError(
-                f"Line {line.number} of {source} is not JSON.",
+                f"Line {line.number} of {source} is not JSON as greffe reads it.",
                 expected='one JSON object per line: {"text": "...", "label": "..."}',
                 found=f"{error}",
                 hint="a JSON value that spans several lines is not .jsonl",

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from greffe.config.options import Reading
-from greffe.data.columns import Table, find_label, find_text, label_of, text_of
+from greffe.data.columns import (
+    Table,
+    find_label,
+    find_text,
+    label_of,
+    notice_duplicates,
+    text_of,
+)
 from greffe.data.files import STANDARD_INPUT, check_file, split_suffix, whole_lines
 from greffe.data.rows import PairTable
 from greffe.data.text import open_table, table_texts
@@ -44,6 +51,7 @@ def read_examples(source: str | Path, options: Reading) -> Iterator[Example]:
         )
     text = find_text(table, options.text_column)
     label = find_label(table, options.label_column, text=text)
+    notice_duplicates(table)
     for number, cells in table.rows([text, label]):
         if cells is not None:
             yield Example(text_of(cells[0], table, number), label_of(cells[1], table, number))

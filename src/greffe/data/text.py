@@ -5,28 +5,29 @@ Memory stays bounded: documents longer than LONG_DOCUMENT bytes come in parts.
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from functools import cache
 from pathlib import Path
 
 from greffe.config.options import Reading
 from greffe.data.columnar import HUB_PREFIX, HubTable, ParquetTable
-from greffe.data.columns import Table, find_text, text_of
+from greffe.data.columns import Table, find_text, notice_duplicates, text_of
 from greffe.data.files import (
     FORMATS,
     SUFFIXES_READ,
     Line,
     check_file,
     cut_point,
+    file_status,
     read_lines,
     split_suffix,
 )
 from greffe.data.rows import DelimitedTable, JsonTable, join_pieces
 from greffe.errors import DataError
-from greffe.progress import notice
+from greffe.progress import notice, notice_once
 
 LONG_DOCUMENT = 1 << 20  # bytes: longer documents are split into parts
 TYPICAL_COMPRESSION = 4  # text is compressed to about a quarter
@@ -57,12 +58,60 @@ def _expand(item: str) -> list[str]:
     if os.path.isdir(item):
         return _readable(item, _walk(item))
     if not os.path.exists(item) and glob.has_magic(item):
-        matches = sorted(glob.glob(item, recursive=True))
-        inside = (file for match in matches for file in _walk(match))
+        inside = (file for match in sorted(_matches(item)) for file in _walk(match))
         return _readable(item, inside)
     check_file(item)
     _check_format(item)
     return [item]
+
+
+def _matches(pattern: str) -> set[str]:
+    """Return the paths that match a pattern, level by level, each path once.
+
+    glob.glob takes exponential time for several `**`, and for folders with links to themselves.
+    """
+    path = Path(pattern)
+    *folders, last = path.parts[1:] if path.anchor else path.parts
+    found = {path.anchor}
+    for part in folders:
+        if part == "**":
+            found = _with_subfolders(found)
+        else:
+            found = {match for match in _inside(found, part) if os.path.isdir(match)}
+    if last == "**":
+        return found  # folders are searched deeply anyway
+    return {match for match in _inside(found, last) if os.path.lexists(match)}
+
+
+def _inside(folders: Iterable[str], part: str) -> Iterator[str]:
+    """Yield the paths inside folders whose names match one part of a pattern."""
+    for folder in folders:
+        if not glob.has_magic(part):
+            yield os.path.join(folder, part)
+            continue
+        for name in fnmatch.filter(_names(folder), part):
+            if name[0] != "." or part[0] == ".":
+                yield os.path.join(folder, name)
+
+
+def _with_subfolders(starts: Iterable[str]) -> set[str]:
+    """Return the folders and all below them; hidden ones and links are left out."""
+    found: set[str] = set()
+    pending = list(starts)
+    while pending:
+        folder = pending.pop()
+        if folder not in found:
+            found.add(folder)
+            inside = (os.path.join(folder, name) for name in _names(folder) if name[0] != ".")
+            pending += (path for path in inside if os.path.isdir(path) and not os.path.islink(path))
+    return found
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder or os.curdir)
+    except (OSError, ValueError):  # no folder, or one that may not be read
+        return []
 
 
 def _walk(path: str) -> Iterator[str]:
@@ -80,7 +129,7 @@ def _readable(item: str, files: Iterable[str]) -> list[str]:
         seen += 1
         if not os.path.splitext(file)[1] or split_suffix(file)[0] not in FORMATS:
             continue
-        if os.path.exists(file) and os.path.getsize(file):
+        if _size(file):
             sources.append(file)
         else:
             empty += 1
@@ -94,6 +143,13 @@ def _readable(item: str, files: Iterable[str]) -> list[str]:
     if empty:
         notice(f"{item}: skipping {empty} empty {'file' if empty == 1 else 'files'}.")
     return sources
+
+
+def _size(file: str) -> int:
+    try:
+        return os.stat(file).st_size
+    except OSError:  # a link to nothing, or a file that was just deleted
+        return 0
 
 
 def _check_format(source: str) -> str:
@@ -112,7 +168,7 @@ def source_identity(source: str) -> dict[str, object]:
     """Return name, size and modification time, which identify a source without reading it."""
     if source.startswith(HUB_PREFIX):
         return {"name": source}
-    status = os.stat(source)
+    status = file_status(source)
     return {
         "name": Path(source).name,
         "size": status.st_size,
@@ -125,7 +181,7 @@ def estimated_bytes(sources: Sequence[str]) -> int | None:
     if any(source.startswith(HUB_PREFIX) for source in sources):
         return None
     return sum(
-        os.stat(source).st_size * (TYPICAL_COMPRESSION if split_suffix(source)[1] else 1)
+        file_status(source).st_size * (TYPICAL_COMPRESSION if split_suffix(source)[1] else 1)
         for source in sources
     )
 
@@ -161,6 +217,7 @@ def check_readable(sources: Iterable[str], options: Reading) -> None:
 def table_texts(table: Table, options: Reading) -> Iterator[str]:
     """Yield the text of every row; a blank line is an empty text."""
     position = find_text(table, options.text_column)
+    notice_duplicates(table)
     for number, cells in table.rows([position]):
         yield "" if cells is None else text_of(cells[0], table, number)
 
@@ -183,16 +240,11 @@ def read_documents(source: str, options: Reading) -> Generator[str]:
         if text and not text.isspace():
             yield text
     if cut:
-        _notice_once(
+        # A source is read several times: to scan, to train a tokenizer, to encode.
+        notice_once(
             f"{source}: {cut} {'document' if cut == 1 else 'documents'} longer than "
             f"{LONG_DOCUMENT >> 20} MiB split into parts."
         )
-
-
-@cache
-def _notice_once(text: str) -> None:
-    # A source is read several times: to scan, to train a tokenizer, to encode.
-    notice(text)
 
 
 # Each of these yields parts: (text, whether the document ends with it).

@@ -70,8 +70,8 @@ def test_cells_as_strings() -> None:
     assert [text_of(value, some, 1) for value in ("a", None, math.nan, 3, b"\xc3\xa9")] == [
         *("a", "", "", "3", "é")
     ]
-    assert [label_of(value, some, 1) for value in (" a ", 1.0, 1.5, True)] == [
-        *("a", "1", "1.5", "True")
+    assert [label_of(value, some, 1) for value in (" a ", 1.0, 1.5, True, 1e300)] == [
+        *("a", "1", "1.5", "True", "1e+300")
     ]
 
 
@@ -81,7 +81,7 @@ def test_a_missing_label_names_its_row(value: object) -> None:
         label_of(value, table("text", "label"), 7)
 
 
-@pytest.mark.parametrize(("value", "found"), [([1], "[1]"), (b"\xff", "0xFF")])
+@pytest.mark.parametrize(("value", "found"), [([1], "[1]"), (b"\xff", "0xFF"), (-math.inf, "-inf")])
 def test_cells_that_are_no_text_are_refused(value: object, found: str) -> None:
     with pytest.raises(DataError, match=r"Line 2 of a\.csv") as caught:
         text_of(value, table("text"), 2)

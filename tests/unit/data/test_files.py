@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from greffe.data.files import (
     check_encoding,
     check_file,
     cut_point,
+    file_status,
     read_chunks,
     read_lines,
     split_suffix,
@@ -182,6 +184,41 @@ def test_an_unknown_encoding_is_refused() -> None:
             check_encoding(name)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("rot13", "hex", "idna", "punycode", "undefined", "aliases", ""),
+        "a\0b",
+        "\ud800",
+        "x" * 9999,
+    ],
+)
+def test_what_no_file_is_encoded_in_is_refused(name: str) -> None:
+    with pytest.raises(DataError, match="Unknown text encoding") as caught:
+        check_encoding(name)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("encoding", "data", "found"),
+    [
+        ("utf-16", b"no byte order mark", "BOM"),
+        ("utf-7", b"abc +2AA- def", "a lone surrogate"),
+        ("unicode_escape", b"abc \\ud800", "a lone surrogate"),
+        ("hz", b"abc ~{\x80", "0x"),
+        ("iso2022_jp", b"abc \x1b$B\x80", "0x"),
+        ("utf-32", b"abc", "0x61"),
+    ],
+)
+def test_every_failure_of_a_decoder_names_the_file(
+    tmp_path: Path, encoding: str, data: bytes, found: str
+) -> None:
+    with pytest.raises(DataError, match=r"a\.txt is not") as caught:
+        lines_of(written(tmp_path / "a.txt", data), encoding)
+    assert found in str(caught.value.found)
+    assert "--encoding" in str(caught.value.hint)
+
+
 @pytest.mark.parametrize("data", ["Un livre.\n".encode("utf-16-le"), b"\0" * 100, b"\xff\xfea\0"])
 def test_many_nul_bytes_look_like_utf16_or_binary(tmp_path: Path, data: bytes) -> None:
     source = written(tmp_path / "a.txt", data)
@@ -206,6 +243,34 @@ def test_a_missing_file_an_empty_file_and_a_folder_are_refused(tmp_path: Path) -
         list(read_chunks(str(tmp_path)))
 
 
+@pytest.mark.parametrize("name", ["a\0b.txt", "\ud800.txt", "x" * 5000, "x/" * 3000])
+def test_a_path_that_cannot_exist_is_refused(name: str) -> None:
+    for read in (check_file, file_status, lambda source: list(read_chunks(source))):
+        with pytest.raises(DataError, match="cannot be read"):
+            read(name)
+
+
+def test_a_link_to_itself_and_a_deleted_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "loop.txt").symlink_to("loop.txt")
+    with pytest.raises(DataError, match="symbolic links"):
+        check_file(str(tmp_path / "loop.txt"))
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(DataError, match="No such file"):
+        check_file("a.txt")
+
+
+def test_pipes_and_devices_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    for source in (str(tmp_path / "pipe.txt"), "/dev/zero", "/dev/null"):
+        with pytest.raises(DataError, match="not a regular file") as caught:
+            list(read_chunks(source))
+        assert "standard input" in str(caught.value.hint)
+
+
 def test_a_row_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "LONGEST_RECORD", 1 << 20)
     source = written(tmp_path / "a.tsv", b"1\tbon\n" + b"x" * (3 << 20))
@@ -216,3 +281,14 @@ def test_a_row_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_standard_input_is_read_as_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("é\r\n\nb".encode())))
     assert lines_of("-") == ["é", "", "b"]
+
+
+def test_standard_input_may_be_missing_closed_or_without_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    closed = io.TextIOWrapper(io.BytesIO())
+    closed.close()
+    for stdin in (None, closed, io.StringIO("text")):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with pytest.raises(DataError, match="no standard input"):
+            lines_of("-")

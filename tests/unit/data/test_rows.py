@@ -57,6 +57,100 @@ def test_a_table_without_text_says_which_columns_there_are(
     assert "--text-column" in str(caught.value)
 
 
+SENTENCES = ["Un livre magnifique, à lire.", "Déçu : à éviter !", "Je ne sais pas. Bof."]
+REFUSED_HEADER, REFUSED_ORDER = "may be a header", "first column seems to hold the texts"
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "rows", "outcome"),
+    [
+        # One column: a known name is a header, everything else is a text.
+        ("a.csv", "Avis\n", '"{}"\n', SENTENCES),
+        ("a.csv", "", '"{}"\n', SENTENCES),
+        ("a.tsv", "", "{}\n", SENTENCES),
+        ("a.tsv", "message\n", "{}\n", ["message", *SENTENCES]),
+        # Two columns: one known name makes a header; without a header, the label comes first.
+        ("a.csv", "comment,stars\n", '"{}",1\n', SENTENCES),
+        ("a.tsv", "stars\tmessage\n", "1\t{}\n", "no recognizable text column"),
+        ("a.tsv", "", "1\t{}\n", SENTENCES),
+        ("a.tsv", "", "pos\t{}\n", SENTENCES),
+        ("a.tsv", "pos\tbon\n", "pos\t{}\n", ["bon", *SENTENCES]),
+        ("a.tsv", "pos\tbon\n", "neg\tmal\n", ["bon", "mal", "mal", "mal"]),
+        # Two columns that could be read in two ways.
+        ("a.csv", "message,score\n", '"{}",1\n', REFUSED_HEADER),
+        ("a.csv", "score,Review text\n", '1,"{}"\n', REFUSED_HEADER),
+        ("a.tsv", "score\tmessage\n", "1\t{}\n", REFUSED_HEADER),
+        ("a.csv", "message;score\n", "{};1\n", REFUSED_HEADER),
+        ("a.csv", "message\tscore\n", "{}\t1\n", REFUSED_HEADER),
+        ("a.csv", "message,score\n", "", REFUSED_HEADER),
+        ("a.csv", "", '"{}",pos\n', REFUSED_ORDER),
+        ("a.tsv", "", "{}\tpos\n", REFUSED_ORDER),
+        # More columns need a header with a known name.
+        ("a.tsv", "id\ttext\tscore\n", "1\t{}\t2\n", SENTENCES),
+        ("a.tsv", "id\tmessage\tscore\n", "1\t{}\t2\n", "no recognizable text column"),
+        ("a.tsv", "", "1\t{}\t2\n", "no recognizable text column"),
+        # Objects always have names.
+        ("a.jsonl", "", '"{}"\n', SENTENCES),
+        ("a.jsonl", "", '{{"text": "{}"}}\n', SENTENCES),
+        ("a.jsonl", "", '{{"message": "{}"}}\n', "no recognizable text column"),
+        ("a.jsonl", "", '{{"stars": 1, "comment": "{}"}}\n', SENTENCES),
+        ("a.jsonl", "", '{{"score": 1, "message": "{}"}}\n', "no recognizable text column"),
+    ],
+)
+def test_which_column_is_read(
+    tmp_path: Path, name: str, header: str, rows: str, outcome: list[str] | str
+) -> None:
+    source = written(tmp_path / name, header + "".join(rows.format(text) for text in SENTENCES))
+    if isinstance(outcome, list):
+        assert texts(source) == outcome
+        return
+    with pytest.raises(DataError, match=outcome) as caught:
+        texts(source)
+    if "message" in header or "message" in rows:
+        assert "message" in str(caught.value.found), "the names that were found"
+        assert "--text-column NAME" in str(caught.value.hint)
+        assert texts(source, text_column="message") == (SENTENCES if rows else [])
+
+
+def test_a_single_word_above_one_column_of_texts_is_mentioned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts(written(tmp_path / "a.csv", "message\nUn livre ! À lire.\n"))
+    assert "the first row is read as a text: 'message'" in capsys.readouterr().err
+    for content in ("bon\nmal\n", "Un livre !\nbon\n", "text\nUn livre !\n"):
+        texts(written(tmp_path / "b.csv", content))
+        assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "text,label,text\nbon,1,mal\n"),
+        ("a.tsv", "text\tlabel\tText\nbon\t1\tmal\n"),
+        ("a.csv", "label,text,label\n1,bon,1\n"),
+    ],
+)
+def test_a_name_that_several_columns_have_is_refused_with_their_positions(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    with pytest.raises(DataError, match=r"has 2 columns named") as caught:
+        examples(written(tmp_path / name, content))
+    assert caught.value.found == "columns 1 and 3"
+
+
+def test_a_repeated_name_that_is_not_used_is_a_notice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert texts(written(tmp_path / "a.csv", "id,text,id,,\n1,bon,2,,\n")) == ["bon"]
+    assert "same name: id\n" in capsys.readouterr().err
+
+
+def test_one_column_cannot_be_text_and_label(tmp_path: Path) -> None:
+    source = written(tmp_path / "a.csv", "text,label\nbon,1\n")
+    with pytest.raises(DataError, match="cannot be text and label"):
+        examples(source, text_column="text", label_column="text")
+
+
 def test_a_named_column_that_is_not_there(tmp_path: Path) -> None:
     source = written(tmp_path / "a.csv", "text,label\nbon,1\n")
     with pytest.raises(DataError, match="has no column 'message'") as caught:
@@ -79,6 +173,11 @@ def test_csv_keeps_commas_quotes_and_line_ends_in_quotes(tmp_path: Path) -> None
 def test_csv_fields_may_be_long(tmp_path: Path) -> None:
     word = "mot " * 50_000
     assert documents(written(tmp_path / "a.csv", f"text,label\n{word},1\n")) == [word]
+
+
+def test_the_first_cell_may_be_long(tmp_path: Path) -> None:
+    word = "mot " * 50_000
+    assert documents(written(tmp_path / "a.csv", f"{word}\nbon\n")) == [word, "bon"]
 
 
 @pytest.mark.parametrize(
@@ -115,6 +214,11 @@ def test_rows_of_another_width_are_refused(tmp_path: Path) -> None:
         ('{"text": ["x"]}', "Line 3 of .*: the text is a list"),
         ('{"text": "\\ud83d"}', "Line 3 of .* contains a lone surrogate"),
         ("[" * 100_000, "Line 3 of .* is not JSON"),
+        ('{"text": "a", "more": ' + "[" * 500 + "]" * 500 + "}", "Line 3 .*\n.*\n.*nested deeper"),
+        ('{"text": ' + "1" * 5000 + "}", "Line 3 .*\n.*\n.*thousands of digits"),
+        ('{"text": 1e999}', "Line 3 .* the text is an infinite number"),
+        ('{"text": NaN}', "Line 3 .*\n.*\n.*NaN is not JSON"),
+        ('{"text": "a", "b": {"c": 1, "c": 2}}', "Line 3 .*\n.*\n.*'c' occurs twice"),
     ],
 )
 def test_bad_json_lines_are_refused_by_number(tmp_path: Path, line: str, message: str) -> None:

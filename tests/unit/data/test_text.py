@@ -61,6 +61,32 @@ def test_patterns_files_and_names_mix_without_repeats(tmp_path: Path) -> None:
     assert find_sources([written(tmp_path / "enwik8", "x")]) == [str(tmp_path / "enwik8")]
 
 
+def test_patterns_match_as_in_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.txt", "deep/b.txt", "deep/er/c.txt", ".hidden/d.txt", "deep/.e.txt"):
+        written(tmp_path / name, "x")
+    monkeypatch.chdir(tmp_path)
+    found = {
+        "*.txt": ["a.txt"],
+        "**/*.txt": ["a.txt", "deep/b.txt", "deep/er/c.txt"],
+        "d??p/*.t[x]t": ["deep/b.txt"],
+        "*/er/*": ["deep/er/c.txt"],
+        ".h*/*.txt": [".hidden/d.txt"],
+        "deep/**": ["deep/b.txt", "deep/er/c.txt"],
+        "**/e*": ["deep/er/c.txt"],
+    }
+    assert {pattern: find_sources([pattern]) for pattern in found} == found
+
+
+def test_patterns_that_repeat_and_folders_that_hold_themselves_take_no_time(tmp_path: Path) -> None:
+    source = written(tmp_path / "a/b/c/d/e/f/g/h/i/j/deep.txt", "x")
+    for name in ("one", "two"):
+        (tmp_path / "a" / name).symlink_to(tmp_path / "a")
+    assert find_sources([f"{tmp_path}/{'**/' * 40}deep.txt"]) == [source]
+    for pattern in (f"{tmp_path}/**/zzz.txt", "*\0*.txt", "[" * 3000 + "]", "*\ud800*"):
+        with pytest.raises(DataError, match="contains no readable files"):
+            find_sources([pattern])
+
+
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no\.txt cannot be read") as caught:
         find_sources([tmp_path / "no.txt"])
