@@ -55,8 +55,17 @@ PRETRAIN = "pretrain {corpus} --recipe tiny --out {out} "
         (FINETUNE + "{here}/one_class.tsv", ["two classes", "'bon'"]),
         (FINETUNE + "{train} --aux-data {here}/unknown_label.tsv", ["other labels", "neutre"]),
         (
-            FINETUNE + "{here}/swapped.csv --valid {here}/swapped.csv",
+            FINETUNE + "{here}/swapped.csv --valid {here}/swapped.csv "
+            "--text-column bar --label-column foo",
             ["different labels", "--label-column"],
+        ),
+        *(
+            (f"{words}{{here}}/swapped.csv", ["may be a header", "foo, bar", "--text-column NAME"])
+            for words in (
+                FINETUNE,
+                "predict {classifier} --input ",
+                "evaluate {classifier} --data ",
+            )
         ),
         ("evaluate {classifier} --data {here}/unknown_label.tsv", ["'neutre'", "'positif'"]),
         ("evaluate {base} --data {valid}", ["classification head"]),
