@@ -33,7 +33,9 @@ def pack(content: list[list[int]], length: int, tokenizer: Tokenizer) -> PackedR
     with tempfile.TemporaryDirectory() as folder:
         writer = ShardWriter(Path(folder), "train", "uint16")
         writer.add(flat, np.array([len(document) for document in wrapped]), len(flat))
-        part = TokenSplit(Path(folder), [writer.close()], "uint16", tokenizer.pad)
+        part = TokenSplit(
+            Path(folder), [writer.close()], "uint16", pad=tokenizer.pad, vocab=tokenizer.size
+        )
         return part.rows(np.arange(part.rows_total(length)), length)
 
 

@@ -28,7 +28,7 @@ def pack(
         tokens = np.array([token for document in shard for token in document], "uint16")
         writer.add(tokens, np.array([len(document) for document in shard]), len(tokens))
         infos.append(writer.close())
-    part = TokenSplit(folder, infos, "uint16", PAD)
+    part = TokenSplit(folder, infos, "uint16", pad=PAD, vocab=1 << 16)
     return part, part.rows(np.arange(part.rows_total(length)), length)
 
 

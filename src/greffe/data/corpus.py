@@ -9,10 +9,13 @@ valid-00000.*      shards of the validation split
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from greffe.config.spec import Spec
+from pydantic import Field, model_validator
+
+from greffe.config.spec import LARGEST_COUNT, Count, Spec
 from greffe.data.shards import ShardInfo, TokenSplit, check_shard, offsets_path, tokens_path
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
@@ -29,11 +32,11 @@ class CorpusRequest(Spec):
 
     sources: list[dict[str, Any]]
     options: dict[str, Any]
-    valid: float
+    valid: float = Field(ge=0, lt=1)
     seed: int
     tokenizer: str
     """Fingerprint of a given tokenizer, or a description of the one to train."""
-    shard_bytes: int
+    shard_bytes: int = Field(ge=1, le=LARGEST_COUNT)
 
 
 class CorpusManifest(Spec):
@@ -42,17 +45,30 @@ class CorpusManifest(Spec):
     version: Literal[1] = 1
     fingerprint: str
     dtype: Literal["uint16", "uint32"]
-    train: list[ShardInfo]
+    train: list[ShardInfo] = Field(min_length=1)
     valid: list[ShardInfo]
-    documents: int
+    documents: Count
     """Documents kept, in both splits."""
-    duplicates: int
+    duplicates: Count
     """Documents dropped as copies of an earlier one."""
-    bytes: int
+    bytes: Count
     """UTF-8 bytes of the documents kept."""
     request: CorpusRequest
     data_hash: str
     """SHA-256 over the hashes of all shards; identifies the data."""
+
+    @model_validator(mode="after")
+    def _check_totals(self) -> Self:
+        shards = [*self.train, *self.valid]
+        if len({shard.name for shard in shards}) != len(shards):
+            raise ValueError("train and valid: a shard occurs twice")
+        for name, total in (("documents", self.documents), ("bytes", self.bytes)):
+            found = sum(getattr(shard, name) for shard in shards)
+            if found != total:
+                raise ValueError(f"{name}: {total:,}, but the shards have {found:,}")
+        if self.data_hash != _data_hash(shards):
+            raise ValueError("data_hash: not the hash of these shards")
+        return self
 
     @property
     def tokens(self) -> int:
@@ -69,7 +85,6 @@ def make_manifest(
 ) -> CorpusManifest:
     """Return the manifest of finished shards."""
     shards = [*train, *valid]
-    hashes = "".join(shard.tokens_sha256 + shard.offsets_sha256 for shard in shards)
     return CorpusManifest(
         fingerprint=tokenizer.fingerprint,
         dtype="uint16" if tokenizer.dtype.itemsize == 2 else "uint32",
@@ -79,8 +94,13 @@ def make_manifest(
         duplicates=duplicates,
         bytes=sum(shard.bytes for shard in shards),
         request=request,
-        data_hash=hashlib.sha256(hashes.encode()).hexdigest(),
+        data_hash=_data_hash(shards),
     )
+
+
+def _data_hash(shards: Sequence[ShardInfo]) -> str:
+    hashes = "".join(shard.tokens_sha256 + shard.offsets_sha256 for shard in shards)
+    return hashlib.sha256(hashes.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_manifest(folder: Path) -> CorpusManifest:
@@ -110,8 +130,9 @@ class Corpus:
         self.path = path
         self.manifest = manifest
         self.tokenizer = tokenizer
-        self.train = TokenSplit(path, manifest.train, manifest.dtype, tokenizer.pad)
-        self.valid = TokenSplit(path, manifest.valid, manifest.dtype, tokenizer.pad)
+        dtype, pad, vocab = manifest.dtype, tokenizer.pad, tokenizer.size
+        self.train = TokenSplit(path, manifest.train, dtype, pad=pad, vocab=vocab)
+        self.valid = TokenSplit(path, manifest.valid, dtype, pad=pad, vocab=vocab)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
@@ -136,6 +157,13 @@ class Corpus:
                 expected=f"tokenizer {manifest.fingerprint}",
                 found=f"tokenizer {tokenizer.fingerprint}",
                 hint="restore the original file, or prepare the corpus again with --overwrite",
+            )
+        if tokenizer.dtype.name != manifest.dtype:
+            raise CorruptError(
+                f"{folder / CORPUS_FILE} is damaged.",
+                expected=f"tokens of type {tokenizer.dtype.name}, as its tokenizer has them",
+                found=manifest.dtype,
+                hint="prepare the corpus again with --overwrite",
             )
         for shard in (*manifest.train, *manifest.valid):
             check_shard(folder, shard, manifest.dtype)

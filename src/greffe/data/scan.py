@@ -12,12 +12,14 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import model_validator
 
 from greffe.config.options import Reading
-from greffe.config.spec import Spec
+from greffe.config.spec import Count, Spec
 from greffe.data.text import read_documents, source_identity
 from greffe.errors import DataError
 from greffe.progress import Progress, notice, quiet
@@ -46,16 +48,22 @@ class Assignment(IntEnum):
 class SourceCount(Spec):
     """The size of one source."""
 
-    documents: int
-    bytes: int
+    documents: Count
+    bytes: Count
 
 
 class Scan(Spec):
     """The result of a scan; the assignment of each document is in a separate file."""
 
     sources: list[SourceCount]
-    unique: int
-    valid: int
+    unique: Count
+    valid: Count
+
+    @model_validator(mode="after")
+    def _check_counts(self) -> Self:
+        if not self.valid <= self.unique <= self.documents:
+            raise ValueError("valid, unique and documents: each is at most the next")
+        return self
 
     @property
     def documents(self) -> int:

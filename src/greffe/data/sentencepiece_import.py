@@ -5,6 +5,7 @@ Reading the model requires the libraries sentencepiece and protobuf; using the t
 
 from __future__ import annotations
 
+import math
 import re
 from importlib import import_module
 from pathlib import Path
@@ -15,10 +16,13 @@ from tokenizers.models import BPE, Model, Unigram
 
 from greffe.data.pieces import BYTE_PIECES, SPACE, SPECIALS, assemble
 from greffe.errors import CorruptError, DataError, MismatchError, MissingExtraError
+from greffe.storage import read_file
 
 # Kinds of pieces in the protobuf. Control pieces are replaced by greffe's; unused ones never occur.
 _NORMAL, _USER_DEFINED, _BYTE = 1, 4, 6
+_KINDS = (_NORMAL, _USER_DEFINED, _BYTE)
 _UNIGRAM, _BPE = 1, 2
+_LONGEST = 1_000  # characters; the time to find merges grows with the square
 # fairseq pads dictionaries to a round size with these.
 _FILLER = "madeupword"
 
@@ -30,11 +34,10 @@ def convert(model: Path, dictionary: Path | None) -> str:
     lines in order, as in fairseq.
     """
     proto = _read_model(model)
-    kinds = (_NORMAL, _USER_DEFINED, _BYTE)
     scores = {
         item.piece: item.score
         for item in proto.pieces
-        if item.type in kinds and item.piece not in SPECIALS
+        if item.type in _KINDS and item.piece not in SPECIALS
     }
     symbols = [
         item.piece for item in proto.pieces if item.type == _USER_DEFINED and item.piece in scores
@@ -65,12 +68,7 @@ def _read_model(path: Path) -> Any:
         raise MissingExtraError(
             "sentencepiece", "sentencepiece", "Importing a SentencePiece model"
         ) from None
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DataError(
-            f"The SentencePiece model {path} cannot be read.", found=error.strerror
-        ) from None
+    content = _read(path, "SentencePiece model")
     proto = protobuf.ModelProto()
     try:
         proto.ParseFromString(content)
@@ -87,7 +85,16 @@ def _read_model(path: Path) -> Any:
             found=f"{len(proto.pieces)} pieces, no {' and no '.join(missing) or 'piece'}",
         )
     _check_supported(proto, path)
+    _check_pieces(proto, path)
     return proto
+
+
+def _read(path: Path, what: str) -> bytes:
+    """Return the content of a file that the user names."""
+    try:
+        return read_file(path, f"a {what}")
+    except CorruptError as error:
+        raise DataError(f"The {what} {path} cannot be read.", found=error.found) from None
 
 
 def _check_supported(proto: Any, path: Path) -> None:
@@ -109,12 +116,30 @@ def _check_supported(proto: Any, path: Path) -> None:
         )
 
 
+def _check_pieces(proto: Any, path: Path) -> None:
+    """Check what the library does not: it would compute with any score and any piece."""
+    usable = [item for item in proto.pieces if item.type in _KINDS]
+    problem = (
+        "no piece that occurs in text"
+        if not usable
+        else "an empty piece, or one that is not UTF-8"  # which protobuf returns as bytes
+        if not all(item.piece and isinstance(item.piece, str) for item in usable)
+        else f"a piece of more than {_LONGEST} characters"
+        if any(len(item.piece) > _LONGEST for item in usable)
+        else "a score that is not finite"
+        if not all(math.isfinite(item.score) for item in usable)
+        else None
+    )
+    if problem:
+        raise CorruptError(
+            f"{path} is damaged.", expected="pieces with their scores", found=problem
+        )
+
+
 def _read_dictionary(path: Path) -> list[str]:
     """Return the pieces of a fairseq dictionary, which has a piece and a count per line."""
     try:
-        lines = path.read_text("utf-8").removesuffix("\n").split("\n")
-    except OSError as error:
-        raise DataError(f"The dictionary {path} cannot be read.", found=error.strerror) from None
+        lines = _read(path, "dictionary").decode().removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:
         raise DataError(f"The dictionary {path} is not UTF-8 text.", found=str(error)) from None
     pieces: dict[str, int] = {}
@@ -158,7 +183,14 @@ def _some(pieces: list[str]) -> str:
 def _normalizer(spec: Any) -> normalizers.Normalizer:
     steps: list[normalizers.Normalizer] = []
     if spec.precompiled_charsmap:
-        steps.append(normalizers.Precompiled(spec.precompiled_charsmap))
+        try:
+            steps.append(normalizers.Precompiled(spec.precompiled_charsmap))
+        except Exception as error:  # the library raises nothing narrower
+            raise CorruptError(
+                "The SentencePiece model is damaged.",
+                expected="a table of normalized characters",
+                found=str(error),
+            ) from None
     # The space is prepended before spaces are merged: leading spaces then merge with it, while
     # text that continues other text, which gets no space, keeps its own.
     if spec.add_dummy_prefix:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from greffe.config.spec import Spec
+from greffe.config.spec import LARGEST_COUNT, Count, FileName, Spec
 from greffe.errors import CorruptError
 
 Tokens = npt.NDArray[np.unsignedinteger[Any]]
@@ -32,10 +32,10 @@ FAULT_BYTES = 2 << 20  # memory that one small read may make resident: the kerne
 class ShardInfo(Spec):
     """The sizes and hashes of a shard."""
 
-    name: str
-    tokens: int = Field(ge=1)
-    documents: int = Field(ge=1)
-    bytes: int = Field(ge=0)
+    name: FileName
+    tokens: int = Field(ge=1, le=LARGEST_COUNT)
+    documents: int = Field(ge=1, le=LARGEST_COUNT)
+    bytes: Count
     """UTF-8 bytes of the text behind the tokens."""
     tokens_sha256: str
     offsets_sha256: str
@@ -78,10 +78,15 @@ class PackedRows:
 class _MappedShard:
     """Both files of a shard, unmapped when the last reference is gone."""
 
-    def __init__(self, folder: Path, name: str, dtype: np.dtype[Any]) -> None:
-        self._maps = [_map_file(tokens_path(folder, name)), _map_file(offsets_path(folder, name))]
+    def __init__(self, folder: Path, info: ShardInfo, dtype: np.dtype[Any]) -> None:
+        check_shard(folder, info, dtype.name)
+        self.path = tokens_path(folder, info.name)
+        offsets = offsets_path(folder, info.name)
+        self._maps = [_map_file(self.path), _map_file(offsets)]
         self.tokens: Tokens = np.frombuffer(self._maps[0], dtype)
         self.offsets: Int64s = np.frombuffer(self._maps[1], OFFSET_DTYPE)
+        if (np.diff(self.offsets) < 0).any():
+            raise _damaged(offsets, "offsets in ascending order", "a document that ends early")
 
     def release(self) -> None:
         """Release resident pages; the system's page cache keeps them."""
@@ -91,8 +96,20 @@ class _MappedShard:
 
 
 def _map_file(path: Path) -> mmap.mmap:
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:  # ValueError: the file is empty
+        raise _damaged(path, "a shard's file", str(error)) from None
+
+
+def _damaged(path: Path, expected: str, found: str) -> CorruptError:
+    return CorruptError(
+        f"{path} is damaged.",
+        expected=expected,
+        found=found,
+        hint="prepare the corpus again with --overwrite",
+    )
 
 
 def _last_start(starts: Int64s, position: int) -> int:
@@ -118,11 +135,10 @@ def check_shard(folder: Path, info: ShardInfo, dtype: str) -> None:
     offsets = np.frombuffer(_map_file(offsets_path(folder, info.name)), OFFSET_DTYPE)
     first, last = int(offsets[0]), int(offsets[-1])
     if (first, last) != (0, info.tokens):
-        raise CorruptError(
-            f"{offsets_path(folder, info.name)} is damaged.",
-            expected=f"offsets from 0 to {info.tokens:,}",
-            found=f"offsets from {first:,} to {last:,}",
-            hint="prepare the corpus again with --overwrite",
+        raise _damaged(
+            offsets_path(folder, info.name),
+            f"offsets from 0 to {info.tokens:,}",
+            f"offsets from {first:,} to {last:,}",
         )
 
 
@@ -132,9 +148,12 @@ class TokenSplit:
     Resident memory stays bounded: pages are released after about RESIDENT_BYTES were touched.
     """
 
-    def __init__(self, folder: Path, shards: Sequence[ShardInfo], dtype: str, pad: int) -> None:
+    def __init__(
+        self, folder: Path, shards: Sequence[ShardInfo], dtype: str, *, pad: int, vocab: int
+    ) -> None:
         self.shards = tuple(shards)
         self.pad = pad
+        self.vocab = vocab
         self.tokens = sum(shard.tokens for shard in shards)
         self.documents = sum(shard.documents for shard in shards)
         self.bytes = sum(shard.bytes for shard in shards)
@@ -182,6 +201,7 @@ class TokenSplit:
         local = number - int(self._document_starts[index])
         begin, end = shard.offsets[local : local + 2].tolist()
         ids = shard.tokens[begin:end].astype(np.int64)
+        self._check_ids(shard, ids)
         self._touch(shard, ids.size)
         return ids
 
@@ -207,6 +227,7 @@ class TokenSplit:
             ids[done : done + high - low] = shard.tokens[low:high]
             first, last = np.searchsorted(shard.offsets, (low, high))
             starts[shard.offsets[first:last] - low + done] = True
+            self._check_ids(shard, ids[done : done + high - low])
             done += high - low
             self._touch(shard, high - low)
         return count
@@ -222,9 +243,14 @@ class TokenSplit:
         if shard is None:
             if len(self._mapped) >= MAPPED_SHARDS:
                 self._mapped.clear()
-            shard = _MappedShard(self._folder, self.shards[index].name, self._dtype)
+            shard = _MappedShard(self._folder, self.shards[index], self._dtype)
             self._mapped[index] = shard
         return shard
+
+    def _check_ids(self, shard: _MappedShard, ids: Int64s) -> None:
+        """Check what was read: an id outside the vocabulary has no embedding."""
+        if ids.size and (largest := int(ids.max())) >= self.vocab:
+            raise _damaged(shard.path, f"token ids below {self.vocab:,}", f"{largest:,}")
 
     def _touch(self, shard: _MappedShard, tokens: int) -> None:
         # a binary search touches pages all over the offsets

@@ -285,6 +285,14 @@ class _Preparation:
 
     def finish(self, tokenizer: Tokenizer, scan: Scan) -> Corpus:
         """Make the folder a corpus."""
+        kept = sum(shard.documents for shard in (*self.state.train, *self.state.valid))
+        if kept != scan.unique:
+            raise CorruptError(
+                f"{self.path / SCAN_FOLDER / ASSIGNMENTS_FILE} is damaged.",
+                expected=f"{scan.unique:,} documents to keep",
+                found=f"{kept:,}",
+                hint="start again with --overwrite",
+            )
         manifest = make_manifest(
             self.state.train,
             self.state.valid,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from greffe.config.spec import Spec
+from greffe.config.spec import Count, Spec
 from greffe.data.corpus import PREPARE_FILE, CorpusRequest
 from greffe.data.scan import Scan
 from greffe.data.shards import ShardInfo
@@ -22,14 +22,31 @@ class PrepareState(Spec):
     request: CorpusRequest
     scan: Scan | None = None
     fingerprint: str | None = None
-    groups: int = 0
+    groups: Count = 0
     """Groups of shards that are finished."""
-    documents: int = 0
+    documents: Count = 0
     """Documents read for them."""
-    bytes: int = 0
+    bytes: Count = 0
     """UTF-8 bytes of these documents."""
     train: list[ShardInfo] = Field(default_factory=list)
     valid: list[ShardInfo] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _check_progress(self) -> Self:
+        """Check that what is done was scanned, and belongs to the requested sources."""
+        if self.scan is None:
+            if self.groups or self.documents or self.bytes or self.train or self.valid:
+                raise ValueError("shards without a scan")
+            return self
+        if len(self.scan.sources) != len(self.request.sources):
+            raise ValueError("scan.sources: another number than was requested")
+        if self.documents > self.scan.documents or self.bytes > self.scan.bytes:
+            raise ValueError("documents and bytes: more than were scanned")
+        if max(len(self.train), len(self.valid)) > self.groups:
+            raise ValueError("train and valid: more shards than groups")
+        if self.train and self.fingerprint is None:
+            raise ValueError("train: shards without a tokenizer")
+        return self
 
 
 def write_state(state: PrepareState, folder: Path) -> None:

@@ -29,7 +29,7 @@ def make_part(folder: Path, *shards: list[list[int]]) -> TokenSplit:
             ids = np.array([SOS, *words, EOS], "uint16")
             writer.add(ids, np.array([len(ids)]), text_bytes=len(ids))
         infos.append(writer.close())
-    return TokenSplit(folder, infos, "uint16", PAD)
+    return TokenSplit(folder, infos, "uint16", pad=PAD, vocab=1 << 16)
 
 
 def random_documents(count: int, seed: int) -> list[list[int]]:

@@ -99,6 +99,69 @@ def test_damaged_manifest(folder: Path) -> None:
         Corpus.open(folder)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("documents", 5),
+        ("documents", -4),
+        ("duplicates", -1),
+        ("bytes", 10**30),
+        ("dtype", "uint32"),
+        ("dtype", "float32"),
+        ("train", []),
+        ("train", None),
+        ("data_hash", "0"),
+        ("fingerprint", 1),
+        ("request", {}),
+    ],
+)
+def test_a_manifest_that_contradicts_its_files(folder: Path, name: str, value: object) -> None:
+    content = read_json(folder / CORPUS_FILE, "a manifest")
+    write_json(folder / CORPUS_FILE, content | {name: value})
+    with pytest.raises(CorruptError, match=r"corpus\.json is damaged"):
+        Corpus.open(folder)
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "a/b", "a\\b", "", "x\n", "x\0"])
+def test_the_name_of_a_shard_is_no_path(folder: Path, name: str) -> None:
+    content = read_json(folder / CORPUS_FILE, "a manifest")
+    content["train"][0]["name"] = name
+    write_json(folder / CORPUS_FILE, content)
+    with pytest.raises(CorruptError, match=r"corpus\.json is damaged") as caught:
+        Corpus.open(folder)
+    assert "train.0.name" in (caught.value.found or "")
+
+
+def test_an_id_outside_the_vocabulary(folder: Path, tokenizer: Tokenizer) -> None:
+    path = folder / "train-00000.tokens"
+    ids = np.fromfile(path, np.uint16)
+    ids[1] = tokenizer.size
+    path.write_bytes(ids.tobytes())
+    split = Corpus.open(folder).train
+    for read in (
+        lambda: split.document(0),
+        lambda: split.span(0, 3),
+        lambda: split.rows(np.array([0]), 4),
+    ):
+        with pytest.raises(CorruptError, match=r"train-00000\.tokens is damaged"):
+            read()
+    assert split.document(2).tolist() == [0, 8, 2]
+
+
+def test_offsets_that_go_back(folder: Path) -> None:
+    path = folder / "train-00000.offsets"
+    path.write_bytes(np.array([0, 9, 7], np.int64).tobytes())
+    with pytest.raises(CorruptError, match=r"train-00000\.offsets is damaged"):
+        Corpus.open(folder).train.document(0)
+
+
+def test_a_shard_that_vanishes_later(folder: Path) -> None:
+    split = Corpus.open(folder).train
+    (folder / "train-00000.tokens").unlink()
+    with pytest.raises(CorruptError, match="missing"):
+        split.document(0)
+
+
 def test_manifest_of_another_version(folder: Path) -> None:
     content = read_json(folder / CORPUS_FILE, "a manifest")
     write_json(folder / CORPUS_FILE, {**content, "version": 2})

@@ -60,7 +60,13 @@ def test_shards_are_written_group_by_group(tmp_path: Path, tiny_tokenizer: Token
     train, valid = written[1].train, written[1].valid
     assert train is not None and valid is not None
     assert (train.name, train.documents, train.bytes) == ("train-00003", 2, 15)
-    split = TokenSplit(tmp_path, [train], tiny_tokenizer.dtype.name, tiny_tokenizer.pad)
+    split = TokenSplit(
+        tmp_path,
+        [train],
+        tiny_tokenizer.dtype.name,
+        pad=tiny_tokenizer.pad,
+        vocab=tiny_tokenizer.size,
+    )
     texts = [tiny_tokenizer.decode(split.document(number)) for number in range(2)]
     assert texts == ["un livre", "un film"]
     assert sorted(path.stem for path in tmp_path.iterdir()) == [

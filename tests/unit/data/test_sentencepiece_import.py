@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
 
 from greffe.data.tokenizer import SPECIALS, Tokenizer, import_sentencepiece
 from greffe.errors import CorruptError, DataError, MismatchError, MissingExtraError
@@ -175,6 +179,52 @@ def test_damaged_models_are_refused(model: Path, tmp_path: Path) -> None:
         assert "damaged.model" in str(error.value)
     with pytest.raises(DataError, match="cannot be read"):
         import_sentencepiece(tmp_path / "missing.model")
+
+
+def no_usable_piece(proto: Any) -> None:
+    for item in proto.pieces:
+        item.type = 3
+
+
+def broken_table(proto: Any) -> None:
+    proto.normalizer_spec.precompiled_charsmap = b"\xff\xff\xff\x7fabc"
+
+
+def piece(**fields: object) -> Callable[[Any], None]:
+    def change(proto: Any) -> None:
+        for name, value in fields.items():
+            setattr(proto.pieces[20], name, value)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        no_usable_piece,
+        broken_table,
+        piece(score=math.nan),
+        piece(score=-math.inf),
+        piece(piece=""),
+        piece(piece="a" * 100_000),
+    ],
+)
+def test_models_whose_parts_are_damaged(
+    model: Path, tmp_path: Path, damage: Callable[[Any], None]
+) -> None:
+    proto = sentencepiece_model_pb2.ModelProto()
+    proto.ParseFromString(model.read_bytes())
+    damage(proto)
+    (tmp_path / "damaged.model").write_bytes(proto.SerializeToString())
+    with pytest.raises(CorruptError, match="damaged"):
+        import_sentencepiece(tmp_path / "damaged.model")
+
+
+def test_a_piece_that_is_not_utf8(model: Path, tmp_path: Path) -> None:
+    content = model.read_bytes().replace("émotion".encode()[:3], b"\xff\xffm")
+    (tmp_path / "damaged.model").write_bytes(content)
+    with pytest.raises(CorruptError, match="damaged"):
+        import_sentencepiece(tmp_path / "damaged.model")
 
 
 @pytest.mark.parametrize("model_type", ["word", "char"])

@@ -22,7 +22,10 @@ def test_files_are_raw_little_endian(tmp_path: Path) -> None:
 
 def test_wide_tokens(tmp_path: Path) -> None:
     info = write_shard(tmp_path, "train-00000", [[70_000, 1]], "uint32")
-    assert TokenSplit(tmp_path, [info], "uint32", PAD).document(0).tolist() == [70_000, 1]
+    assert TokenSplit(tmp_path, [info], "uint32", pad=PAD, vocab=1 << 17).document(0).tolist() == [
+        70_000,
+        1,
+    ]
 
 
 def test_names_appear_only_at_the_end(tmp_path: Path) -> None:

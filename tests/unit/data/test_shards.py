@@ -16,7 +16,7 @@ PAD = 99
 
 def make_split(folder: Path, *shards: list[list[int]]) -> TokenSplit:
     infos = [write_shard(folder, f"train-{i:05}", docs) for i, docs in enumerate(shards)]
-    return TokenSplit(folder, infos, "uint16", PAD)
+    return TokenSplit(folder, infos, "uint16", pad=PAD, vocab=1 << 16)
 
 
 def test_rows_run_across_documents_and_shards(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_row_longer_than_the_split(tmp_path: Path) -> None:
 
 
 def test_empty_split(tmp_path: Path) -> None:
-    split = TokenSplit(tmp_path, [], "uint16", PAD)
+    split = TokenSplit(tmp_path, [], "uint16", pad=PAD, vocab=1 << 16)
     assert (split.tokens, split.documents, split.rows_total(8)) == (0, 0, 0)
     assert split.rows(np.array([], np.int64), 8).ids.shape == (0, 8)
 
@@ -92,7 +92,7 @@ def test_mapped_memory_is_released(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         for _ in range(8):
             writer.add(np.ones(1 << 20, "uint16"), np.full(1 << 10, 1 << 10), 0)
         infos.append(writer.close())
-    split = TokenSplit(tmp_path, infos, "uint16", PAD)
+    split = TokenSplit(tmp_path, infos, "uint16", pad=PAD, vocab=1 << 16)
 
     def peak() -> int:
         before = mapped_bytes()

@@ -36,7 +36,9 @@ def pack(tiny_tokenizer: Tokenizer, tmp_path: Path) -> Pack:
         writer = ShardWriter(tmp_path, f"train-{made}", "uint16")
         tokens = np.array([token for document in wrapped for token in document], "uint16")
         writer.add(tokens, np.array([len(document) for document in wrapped]), len(tokens))
-        part = TokenSplit(tmp_path, [writer.close()], "uint16", tiny_tokenizer.pad)
+        part = TokenSplit(
+            tmp_path, [writer.close()], "uint16", pad=tiny_tokenizer.pad, vocab=tiny_tokenizer.size
+        )
         return part.rows(np.arange(part.rows_total(length)), length)
 
     return pack_documents

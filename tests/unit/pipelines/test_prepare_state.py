@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from greffe.data.corpus import CorpusRequest
+from greffe.data.scan import Scan, SourceCount
+from greffe.data.shards import ShardInfo
 from greffe.errors import CorruptError, MismatchError
 from greffe.pipelines.prepare_state import PrepareState, check_request, read_state, write_state
+from greffe.storage import write_json
 
 REQUEST = CorpusRequest(
     sources=[{"name": "a.txt"}, {"name": "b.txt"}],
@@ -21,16 +24,58 @@ REQUEST = CorpusRequest(
     shard_bytes=1000,
 )
 
+SHARD = ShardInfo(
+    name="train-00000", tokens=9, documents=5, bytes=80, tokens_sha256="t", offsets_sha256="o"
+)
+STATE = PrepareState(
+    request=REQUEST,
+    scan=Scan(
+        sources=[SourceCount(documents=5, bytes=60), SourceCount(documents=4, bytes=60)],
+        unique=8,
+        valid=1,
+    ),
+    fingerprint="f",
+    groups=2,
+    documents=7,
+    bytes=90,
+    train=[SHARD],
+)
+
 
 def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
-    state = PrepareState(request=REQUEST, groups=2, documents=7, bytes=90)
-    write_state(state, tmp_path)
-    assert read_state(tmp_path) == state
+    write_state(STATE, tmp_path)
+    assert read_state(tmp_path) == STATE
 
 
 def test_a_damaged_state_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "prepare.json").write_text('{"version": 9}', "utf-8")
     with pytest.raises(CorruptError, match="another version"):
+        read_state(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"groups": -1},
+        {"groups": 0},
+        {"documents": 10},
+        {"bytes": 121},
+        {"scan": None},
+        {"scan": STATE.scan.model_dump() | {"sources": []}},
+        {"scan": STATE.scan.model_dump() | {"sources": [{"documents": 9, "bytes": 120}]}},
+        {"scan": STATE.scan.model_dump() | {"unique": 10}},
+        {"scan": STATE.scan.model_dump() | {"valid": 9}},
+        {"fingerprint": None},
+        {"train": [SHARD.model_dump() | {"name": "../../elsewhere"}]},
+        {"train": [SHARD.model_dump() | {"tokens": 0}]},
+        {"train": [SHARD.model_dump() | {"tokens": 10**30}]},
+        {"request": REQUEST.model_dump() | {"shard_bytes": 0}},
+        {"request": REQUEST.model_dump() | {"valid": 1.5}},
+    ],
+)
+def test_a_state_that_contradicts_itself(damage: dict[str, Any], tmp_path: Path) -> None:
+    write_json(tmp_path / "prepare.json", STATE.model_dump(mode="json") | damage)
+    with pytest.raises(CorruptError, match="damaged"):
         read_state(tmp_path)
 
 
