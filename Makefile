@@ -13,6 +13,10 @@ BENCH_STAMP := $(BENCH)/.installed
 ROUNDS      ?= 5
 ARGS        ?=
 
+# How long the commands are killed and disturbed, and the seed of what happens to them.
+MINUTES     ?= 10
+SEED        ?= 1
+
 # Repeats the base that ships, from a folder of .txt.xz files; BUDGET is for a try.
 CORPUS      ?=
 BUDGET      ?=
@@ -22,7 +26,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo base docs test test-fast pytest pytest-alone browser lint types layers format bench clean
+.PHONY: help venv demo base docs test test-fast pytest pytest-alone browser lint types layers format torture bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +84,9 @@ layers: $(STAMP) ## who may import whom
 format: $(STAMP) ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix $(PATHS)
 	$(BIN)/ruff format $(PATHS)
+
+torture: $(STAMP) ## kill every command, fail its writes, compare the results; MINUTES=10, SEED=1
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.torture --minutes $(MINUTES) --seed $(SEED) $(ARGS)
 
 bench: $(BENCH_STAMP) ## greffe beside other tools, about 12 minutes; ROUNDS=5, ARGS="--only lab"
 	$(BENCH)/bin/python -m benchmarks --rounds $(ROUNDS) $(ARGS)

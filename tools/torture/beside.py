@@ -129,13 +129,10 @@ def _two_writers(workshop: Workshop, draw: random.Random, folder: Path, tally: T
     known = workshop.undisturbed[_FINETUNE.name]
     options = [draw.choice(("--resume", "--overwrite")) for _ in range(2)]
     pause = draw.choice((0.0, draw.uniform(0, known.seconds)))
-    places = [folder / "first", folder / "second"]
-    for place in places:
-        place.mkdir()
-        (place / OUT).symlink_to(folder / OUT)
-    first = Command(known.verb.command(workshop.inputs, options[0]), places[0])
+    commands = [known.verb.command(workshop.inputs, option) for option in options]
+    first = Command(commands[0], folder, name="first")
     time.sleep(pause)
-    second = Command(known.verb.command(workshop.inputs, options[1]), places[1])
+    second = Command(commands[1], folder, name="second")
     endings = [command.wait() for command in (first, second)]
     for ending in endings:
         if ending.is_traceback:

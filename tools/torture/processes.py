@@ -63,8 +63,9 @@ class Ending:
 
     @property
     def is_traceback(self) -> bool:
-        """Whether Python's traceback was shown."""
-        return "Traceback (most recent call last)" in self.err
+        """Whether a traceback was shown, but for a Ctrl-C that came before greffe could run."""
+        is_early = self.err.rstrip().endswith("KeyboardInterrupt") and ", in main\n" not in self.err
+        return "Traceback (most recent call last)" in self.err and not is_early
 
     @property
     def is_explained(self) -> bool:
@@ -76,12 +77,20 @@ class Command:
     """A running command, in a folder that also keeps what it prints."""
 
     def __init__(
-        self, words: Sequence[str], folder: Path, aim: Aim | None = None, *, fresh: bool = False
+        self,
+        words: Sequence[str],
+        folder: Path,
+        aim: Aim | None = None,
+        *,
+        fresh: bool = False,
+        name: str = "greffe",
     ) -> None:
-        self.folder = folder
+        self.printed = folder / f"{name}.err"
+        self.record = folder / f"{name}.operations"
         self.began = time.monotonic()
         self._process = None
-        with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
+        self.record.unlink(missing_ok=True)
+        with (folder / f"{name}.out").open("wb") as out, self.printed.open("wb") as err:
             if fresh:
                 assert aim is None, "a fresh process is not watched"
                 self._process = subprocess.Popen(
@@ -95,7 +104,7 @@ class Command:
                 return
             self.pid = os.fork()
             if self.pid == 0:
-                _become(words, folder, aim, out.fileno(), err.fileno())
+                _become(words, folder, aim, (out.fileno(), err.fileno()), self.record)
 
     def poll(self) -> int | None:
         """Return the exit code, or None while the command is running."""
@@ -116,12 +125,11 @@ class Command:
                 hangs = True
                 os.kill(self.pid, signal.SIGKILL)
             time.sleep(0.002)
-        record = self.folder / "operations.json"
         return Ending(
             code=code,
-            err=(self.folder / "stderr").read_text("utf-8", "replace"),
+            err=self.printed.read_text("utf-8", "replace"),
             seconds=time.monotonic() - self.began,
-            operations=json.loads(record.read_text()) if code == 0 and record.exists() else [],
+            operations=json.loads(self.record.read_text()) if self.record.exists() else [],
             is_hit=is_hit,
             hangs=hangs,
         )
@@ -150,7 +158,9 @@ def run(words: Sequence[str], folder: Path, aim: Aim | None = None) -> Ending:
     return Command(words, folder, aim).wait()
 
 
-def _become(words: Sequence[str], folder: Path, aim: Aim | None, out: int, err: int) -> NoReturn:
+def _become(
+    words: Sequence[str], folder: Path, aim: Aim | None, streams: tuple[int, int], record: Path
+) -> NoReturn:
     """Be the command, in a process that was just forked."""
     code = 1
     try:
@@ -158,14 +168,14 @@ def _become(words: Sequence[str], folder: Path, aim: Aim | None, out: int, err: 
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.chdir(folder)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(out, 1)
-        os.dup2(err, 2)
+        for number, stream in enumerate(streams, 1):
+            os.dup2(stream, number)
         sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8") for number in (1, 2))
         sys.argv = ["greffe", *words]
         watch = install(folder / OUT, aim)
         code = _main()
         if code == 0:
-            (folder / "operations.json").write_text(json.dumps(watch.operations))
+            record.write_text(json.dumps(watch.operations))
     except BaseException:  # as the interpreter does at the end of a script
         traceback.print_exc()
     finally:
