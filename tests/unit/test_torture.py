@@ -142,8 +142,8 @@ def test_another_value_is_a_difference_and_another_file_is_left_over(tmp_path):
     assert sorted(extra) == [".weights.12.tmp", "checkpoints"]
 
 
-def ending(code: int, err: str) -> Ending:
-    return Ending(code=code, err=err, seconds=1.0, operations=[], is_hit=False, hangs=False)
+def ending(code: int, err: str, *, is_hit: bool = False) -> Ending:
+    return Ending(code=code, err=err, seconds=1.0, operations=[], is_hit=is_hit, hangs=False)
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,12 @@ def test_how_a_command_ended(code, err, is_explained, is_traceback):
     assert (found.is_explained, found.is_traceback) == (is_explained, is_traceback)
 
 
-def test_a_ctrl_c_is_excused_only_before_the_command_begins():
-    start, end = "Traceback (most recent call last):\n", "\nKeyboardInterrupt\n"
-    assert not ending(1, f'{start}  File "__main__.py", line 3, in <module>{end}').is_traceback
-    assert ending(1, f'{start}  File "main.py", line 62, in main\n    app(){end}').is_traceback
+def test_a_traceback_is_excused_only_after_a_signal_before_the_command_begins():
+    early = 'Traceback (most recent call last):\n  File "__main__.py", line 3, in <module>\n…'
+    late = 'Traceback (most recent call last):\n  File "main.py", line 62, in main\n    app()\n…'
+    assert not ending(1, early, is_hit=True).is_traceback
+    assert ending(1, early).is_traceback
+    assert ending(1, late, is_hit=True).is_traceback
 
 
 # --- cases ----------------------------------------------------------------------------------------

@@ -45,7 +45,8 @@ def main() -> int:
     )
     run = partial(run_case, workshop=workshop, seed=options.seed)
     tallies = []
-    for tally in _run_all(run, itertools.islice(cases, options.cases), options.jobs, deadline):
+    jobs = 1 if options.only else options.jobs  # a case has one folder
+    for tally in _run_all(run, itertools.islice(cases, options.cases), jobs, deadline):
         tallies.append(tally)
         for problem in tally.problems:
             print(f"{tally.case}: {problem}", flush=True)

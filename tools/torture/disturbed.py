@@ -29,6 +29,8 @@ NUMBERED = re.compile(r"(?<=tables/)\S+|(?<=cells/)\S+|(?<=runs/)[^/]+|\d+")
 LONGEST_CHAIN = 4
 FRESH = 0.15
 """Fraction of the random disturbances that hit a fresh process: these take the longest."""
+FRESH_START = 3.0
+"""Seconds that a fresh process takes to load its libraries."""
 REWRITTEN = "study.json"
 """A finished study that is run again is marked as running until its report is written."""
 
@@ -82,8 +84,7 @@ def _disturb(
     option = first_option(known.verb, case.scene)
     for number in range(draw.randint(1, LONGEST_CHAIN) if case.kind == "chain" else 1):
         words = known.verb.command(workshop.inputs, option if number == 0 else known.verb.again)
-        aim, moment = _disturbance(case, known, draw)
-        fresh = aim is None and draw.random() < FRESH
+        aim, moment, fresh = _disturbance(case, known, draw)
         ending = Command(words, folder, aim, fresh=fresh).wait(moment)
         tally.counts["resumed"] += number > 0
         tally.counts["fresh"] += fresh
@@ -97,15 +98,21 @@ def _disturb(
 
 def _disturbance(
     case: Case, known: Undisturbed, draw: random.Random
-) -> tuple[Aim | None, Moment | None]:
-    """Return what happens to one attempt, before an operation or at a moment."""
+) -> tuple[Aim | None, Moment | None, bool]:
+    """Return what happens to one attempt, before an operation or at a moment; if it is fresh."""
     if case.kind == "kill":
-        return Aim("kill", case.number), None
+        return Aim("kill", case.number), None, False
     if case.kind == "fail":
-        return Aim(draw.choice(FAILURES), case.number), None
+        return Aim(draw.choice(FAILURES), case.number), None, False
     if draw.random() < 0.5:
-        return Aim(draw.choice(RANDOM_ACTS), draw.randrange(len(known.operations["empty"]))), None
-    return None, Moment(draw.choice(BLOWS), draw.uniform(0, 1.2 * known.seconds))
+        return (
+            Aim(draw.choice(RANDOM_ACTS), draw.randrange(len(known.operations["empty"]))),
+            None,
+            False,
+        )
+    fresh = draw.random() < FRESH
+    longest = 1.2 * known.seconds + (FRESH_START if fresh else 0.0)
+    return None, Moment(draw.choice(BLOWS), draw.uniform(0, longest)), fresh
 
 
 def _count(aim: Aim | None, moment: Moment | None, ending: Ending, tally: Tally) -> None:

@@ -63,8 +63,8 @@ class Ending:
 
     @property
     def is_traceback(self) -> bool:
-        """Whether a traceback was shown, but for a Ctrl-C that came before greffe could run."""
-        is_early = self.err.rstrip().endswith("KeyboardInterrupt") and ", in main\n" not in self.err
+        """Whether a traceback was shown, but for one of an end before greffe could run."""
+        is_early = self.is_hit and ", in main\n" not in self.err
         return "Traceback (most recent call last)" in self.err and not is_early
 
     @property

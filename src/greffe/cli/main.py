@@ -15,6 +15,15 @@ from greffe.cli.study_commands import compare, doctor, report
 from greffe.cli.train_commands import demo, ensemble, finetune, lab, linear, prepare, pretrain
 from greffe.errors import GreffeError
 
+LACK_OF_MEMORY = (
+    "allocate memory",  # torch
+    "could not create a primitive",  # oneDNN, the kernels of torch
+    "can't start new thread",  # Python
+    "ThreadPoolBuildError",  # tokenizers
+    "failed to map segment from shared object",  # the system's loader
+)
+"""Parts of the messages with which a library says that memory ran out."""
+
 app = typer.Typer(
     name="greffe",
     help="Pretrain a small language model on your own text, graft a classifier onto it, and "
@@ -68,18 +77,23 @@ def main() -> None:
     except OSError as error:
         file = f": {error.filename}" if error.filename else ""
         _fail(f"{error.strerror or error}{file}", 2)
-    except (MemoryError, RuntimeError) as error:
-        # torch has no error class for a lack of memory, nor for a lost rank.
-        if isinstance(error, MemoryError) or "allocate memory" in str(error):
+    except BaseException as error:  # a panic of a Rust library is no Exception
+        if _lacks_memory(error):
             _fail(
-                f"Out of memory.\n  found:    {error}\n"
+                f"Out of memory.\n  found:    {str(error) or 'no more memory'}\n"
                 "  next:     use a smaller train.batch or model, or --set train.accumulation=4",
                 2,
             )
-        if _is_main_rank():
+        # torch has no error class for a lost rank.
+        if _is_main_rank() or not isinstance(error, RuntimeError):
             raise
         print(f"rank {os.environ['RANK']} ends: {error}", file=sys.stderr)
         sys.exit(1)
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    """Return whether an error means that memory ran out; most libraries have no class for it."""
+    return isinstance(error, MemoryError) or any(text in str(error) for text in LACK_OF_MEMORY)
 
 
 def _is_main_rank() -> bool:

@@ -74,17 +74,26 @@ def test_quiet_prints_no_notices(
     assert command("--quiet", *words).err == ""
 
 
+class PanicException(BaseException):
+    """As tokenizers raises it."""
+
+
 @pytest.mark.parametrize(
     ("error", "code", "shown"),
     [
         (FileNotFoundError(2, "No such file", "a.txt"), 2, "error: No such file: a.txt\n"),
         (MemoryError("8 GB"), 2, "train.accumulation"),
+        (MemoryError(), 2, "no more memory"),
         (RuntimeError("can't allocate memory: 8 GB"), 2, "train.accumulation"),
+        (RuntimeError("could not create a primitive"), 2, "Out of memory"),
+        (RuntimeError("can't start new thread"), 2, "Out of memory"),
+        (ImportError("a.so: failed to map segment from shared object"), 2, "Out of memory"),
+        (PanicException("no thread pool: ThreadPoolBuildError { … }"), 2, "Out of memory"),
         (greffe.errors.RunError("No run."), greffe.errors.RunError.exit_code, "error: No run."),
     ],
 )
 def test_an_expected_error_is_a_message_of_the_first_rank(
-    error: Exception,
+    error: BaseException,
     code: int,
     shown: str,
     command: Command,
@@ -103,3 +112,15 @@ def test_an_expected_error_is_a_message_of_the_first_rank(
     monkeypatch.setenv("RANK", "1")
     outcome = command()
     assert outcome.code == code and outcome.err == ""
+
+
+@pytest.mark.parametrize("error", [RuntimeError("shapes differ"), KeyError("a"), BaseException()])
+def test_a_bug_stays_visible(
+    error: BaseException, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(sys.modules["greffe.cli.main"], "app", fail)
+    with pytest.raises(type(error)):
+        command()
