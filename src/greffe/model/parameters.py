@@ -6,11 +6,11 @@ Knows nothing of how the table is printed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from greffe.config.components import HeadSpec
+from greffe.config.components import Formula, HeadSpec
 from greffe.config.sections import ModelSpec
 from greffe.config.spec import Spec
 from greffe.model.model import Model, empty_model
@@ -102,47 +102,58 @@ def account(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Accou
     return Account(tuple(blocks), base, head_rows, totals)
 
 
-def _blocks(spec: ModelSpec, vocab: int, model: Model) -> list[ParameterRow]:
+def count_parameters(spec: ModelSpec, vocab: int, heads: Iterable[HeadSpec]) -> int:
+    """Return the number of parameters of a base with these heads, by formula alone."""
+    base = base_formulas(spec, vocab)
+    in_heads = sum(head.parameters(spec.width, vocab)[1] for head in heads)
+    return sum(base[part][1] for part in BASE_PARTS) + in_heads
+
+
+def base_formulas(spec: ModelSpec, vocab: int) -> dict[str, Formula]:
+    """Return the formula of each block of the base, in the order of the table."""
     width, inner, layers = spec.width, spec.feed_forward, spec.layers
-    position_formula, position_count = spec.position.parameters(spec)
-    is_pre_norm = spec.norm == "pre"
     qkv = 3 * width * width + 3 * width
     out = width * width + width
     feed_forward = width * inner + inner + inner * width + width
     norms = 2 * 2 * width
     layer = qkv + out + feed_forward + norms
+    return {
+        "embedding": (f"{vocab:,} × {width}", vocab * width),
+        "positions": spec.position.parameters(spec),
+        "attention_qkv": (f"3 × ({width} × {width} + {width})", qkv),
+        "attention_output": (f"{width} × {width} + {width}", out),
+        "feed_forward": (
+            f"({width} × {inner} + {inner}) + ({inner} × {width} + {width})",
+            feed_forward,
+        ),
+        "norms": (f"2 × 2 × {width}", norms),
+        "one_layer": (f"{qkv:,} + {out:,} + {feed_forward:,} + {norms:,}", layer),
+        "all_layers": (f"{layers} × {layer:,}", layers * layer),
+        "final_norm": (f"2 × {width}", 2 * width) if spec.norm == "pre" else ("0", 0),
+    }
+
+
+def _blocks(spec: ModelSpec, vocab: int, model: Model) -> list[ParameterRow]:
     # Count the parts of a layer in a model with one layer: the base may have none.
     one_layer = empty_model(spec.model_copy(update={"layers": 1}), vocab, {})
 
-    def layer_row(block: str, formula: str, closed: int, *prefixes: str) -> ParameterRow:
-        counted = sum(_count(one_layer, f"base.blocks.0.{prefix}") for prefix in prefixes)
-        return _row(block, formula, closed, counted)
+    def in_layer(*parts: str) -> int:
+        return sum(_count(one_layer, f"base.blocks.0.{part}") for part in parts)
 
+    counted = {
+        "embedding": _count(model, "base.embedding."),
+        "positions": _count(model, "base.position."),
+        "attention_qkv": in_layer("attention.qkv."),
+        "attention_output": in_layer("attention.out."),
+        "feed_forward": in_layer("feed_forward."),
+        "norms": in_layer("attention_norm.", "feed_forward_norm."),
+        "one_layer": in_layer(""),
+        "all_layers": _count(model, "base.blocks."),
+        "final_norm": _count(model, "base.final_norm."),
+    }
     return [
-        _row("embedding", f"{vocab:,} × {width}", vocab * width, _count(model, "base.embedding.")),
-        _row("positions", position_formula, position_count, _count(model, "base.position.")),
-        layer_row(
-            "attention_qkv",
-            f"3 × ({width} × {width} + {width})",
-            qkv,
-            "attention.qkv.",
-        ),
-        layer_row("attention_output", f"{width} × {width} + {width}", out, "attention.out."),
-        layer_row(
-            "feed_forward",
-            f"({width} × {inner} + {inner}) + ({inner} × {width} + {width})",
-            feed_forward,
-            "feed_forward.",
-        ),
-        layer_row("norms", f"2 × 2 × {width}", norms, "attention_norm.", "feed_forward_norm."),
-        layer_row("one_layer", f"{qkv:,} + {out:,} + {feed_forward:,} + {norms:,}", layer, ""),
-        _row("all_layers", f"{layers} × {layer:,}", layers * layer, _count(model, "base.blocks.")),
-        _row(
-            "final_norm",
-            f"2 × {width}" if is_pre_norm else "0",
-            2 * width if is_pre_norm else 0,
-            _count(model, "base.final_norm."),
-        ),
+        _row(block, formula, closed, counted[block])
+        for block, (formula, closed) in base_formulas(spec, vocab).items()
     ]
 
 
