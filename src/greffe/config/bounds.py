@@ -54,8 +54,8 @@ PositiveFraction = Annotated[float, Interval(gt=0, le=1)]
 ProperFraction = Annotated[float, Interval(gt=0, lt=1)]
 FractionBelowOne = Annotated[float, Interval(ge=0, lt=1)]
 
-# Factors: beyond these, single-precision training overflows or stands still.
-Rate = Annotated[float, Interval(gt=0, le=1e4)]
+# Factors: larger ones overflow single precision. That smaller ones diverge is found in training.
+Rate = Annotated[float, Interval(gt=0, le=1e30)]
 Weight = Annotated[float, Interval(ge=0, le=1e4)]
 Epsilon = Annotated[float, Interval(gt=0, le=1)]
 GradientNorm = Annotated[float, Interval(ge=0, le=1e9)]
