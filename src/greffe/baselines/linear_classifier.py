@@ -23,7 +23,7 @@ from greffe.baselines.cross_validation import BASE_WEIGHTS, NEVER, Choice, assig
 from greffe.baselines.features import BaseReader, FeatureCache, Reader, run_features
 from greffe.baselines.logistic_regression import Compact, FeatureRows, Regression, Solution, softmax
 from greffe.baselines.tfidf import SHARED, Tfidf, check_terms
-from greffe.config.spec import Spec
+from greffe.config.spec import LARGEST_COUNT, Count, Fraction, Spec
 from greffe.data.tables import Example
 from greffe.errors import RecipeError
 from greffe.evaluation.metrics import label_indices
@@ -38,21 +38,21 @@ class LinearSettings(Spec):
     """How a linear classifier was fitted: the content of linear.json."""
 
     format: Literal[1] = 1
-    classes: int
-    texts: int
+    classes: int = Field(ge=2, le=LARGEST_COUNT)
+    texts: Count
     """Training texts; 0 for an ensemble."""
-    c: float
+    c: float = Field(ge=0)
     """Inverse strength of the penalty, chosen by cross-validation; 0 for an ensemble."""
-    base_weight: float | None
+    base_weight: float | None = Field(ge=0)
     """Length of the base's vectors relative to the other features; None without both."""
-    log_loss: float | None
+    log_loss: float | None = Field(ge=0)
     """Cross-validated, with the chosen setting; None if there were too few texts."""
-    accuracy: float | None
+    accuracy: Fraction | None
     """As `log_loss`."""
-    base_columns: int
-    run_columns: list[int] = Field(default_factory=list)
+    base_columns: Count
+    run_columns: list[Count] = Field(default_factory=list)
     """Number of classes of each feature run."""
-    auxiliary: int = 0
+    auxiliary: Count = 0
     """Number of auxiliary texts."""
     vocabularies: dict[str, list[str]] | None = None
     """Terms of each TF-IDF block, in the file only; None without TF-IDF."""

@@ -16,6 +16,7 @@ from greffe.baselines.features import BaseReader, Reader
 from greffe.baselines.linear_classifier import LinearClassifier, LinearSettings
 from greffe.baselines.tfidf import BLOCKS, Tfidf
 from greffe.errors import CorruptError
+from greffe.model.tensor_header import Shape, read_header
 from greffe.model.weights import load_tensors, save_tensors
 from greffe.storage import read_model, write_json
 
@@ -47,9 +48,8 @@ def load_classifier(
 ) -> LinearClassifier:
     """Read what `save_classifier` wrote, for the base and feature runs that it was fitted with."""
     settings = _read_settings(folder)
-    tensors = load_tensors(folder / TENSORS_FILE, settings.hashes.get("tensors"))
-    arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-    _check_parts(folder, settings, arrays, base, feature_runs)
+    _check_parts(folder, settings, base, feature_runs)
+    arrays = _read_arrays(folder, settings)
     tfidf = None
     if settings.vocabularies is not None:
         idf = {name: arrays[f"idf.{name}"] for name in settings.vocabularies}
@@ -80,21 +80,10 @@ def _read_settings(folder: Path) -> LinearSettings:
 def _check_parts(
     folder: Path,
     settings: LinearSettings,
-    arrays: Mapping[str, np.ndarray],
     base: BaseReader | None,
     feature_runs: Sequence[Reader],
 ) -> None:
-    """Raise an error unless file, tensors, base and feature runs belong together."""
-    vocabularies = settings.vocabularies or {}
-    names = {*ARRAYS, *(f"idf.{name}" for name in vocabularies)}
-    columns = settings.base_columns + sum(settings.run_columns)
-    columns += sum(map(len, vocabularies.values()))
-    if set(arrays) != names or arrays["weights"].shape != (columns, settings.classes):
-        raise CorruptError(
-            f"{folder / TENSORS_FILE} does not belong to {LINEAR_FILE}.",
-            expected=f"{', '.join(sorted(names))}; weights for {columns:,} features",
-            found=", ".join(f"{name} {array.shape}" for name, array in arrays.items()),
-        )
+    """Raise an error unless file, base and feature runs belong together."""
     if settings.base_columns != (base.columns if base is not None else 0):
         raise CorruptError(
             f"{folder / LINEAR_FILE} does not belong to the base in its run.",
@@ -107,6 +96,36 @@ def _check_parts(
             expected=f"feature runs with {settings.run_columns} classes",
             found=f"{found}",
         )
+
+
+def _read_arrays(folder: Path, settings: LinearSettings) -> dict[str, np.ndarray]:
+    """Return the arrays; their shapes are checked before they are read."""
+    path = folder / TENSORS_FILE
+    terms = {name: len(words) for name, words in (settings.vocabularies or {}).items()}
+    dense = settings.base_columns + sum(settings.run_columns)
+    shapes: dict[str, Shape] = {
+        "weights": (sum(terms.values()) + dense, settings.classes),
+        "bias": (settings.classes,),
+        "mean": (dense,),
+        "scale": (dense,),
+        **{f"idf.{name}": (count,) for name, count in terms.items()},
+    }
+    found = read_header(path).shapes
+    if found != shapes:
+        raise CorruptError(
+            f"{path} does not belong to {LINEAR_FILE}.",
+            expected=", ".join(f"{name} {shape}" for name, shape in sorted(shapes.items())),
+            found=", ".join(f"{name} {shape}" for name, shape in sorted(found.items())),
+        )
+    tensors = load_tensors(path, settings.hashes.get("tensors"))
+    wrong = [
+        name
+        for name, tensor in tensors.items()
+        if not tensor.is_floating_point() or not tensor.isfinite().all()
+    ]
+    if wrong:
+        raise CorruptError(f"{path} is damaged.", expected="finite numbers", found=wrong[0])
+    return {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
 def _terms_hash(vocabularies: Mapping[str, Sequence[str]] | None) -> str:

@@ -43,6 +43,8 @@ PREDICTION_FILES = (
     *(LINEAR_FILE, TENSORS_FILE, RUN_FILE),
 )
 """Files that a finished run predicts with, besides its own feature runs."""
+DEEPEST = 8
+"""Levels of feature runs inside feature runs."""
 
 
 def write_linear_run(
@@ -110,7 +112,15 @@ def load_linear(run: RunDirectory) -> LinearClassifier:
     feature_runs = feature_runs_of(run)
     for feature_run, digest in zip(feature_runs, manifest.feature_runs, strict=True):
         _check_copy(feature_run.path, digest)
-    return load_classifier(run.path, base, [open_feature_run(one) for one in feature_runs])
+    opened = [open_feature_run(one) for one in feature_runs]
+    classifier = load_classifier(run.path, base, opened)
+    if classifier.settings.classes != len(manifest.labels):
+        raise CorruptError(
+            f"{run.path / LINEAR_FILE} does not belong to {RUN_FILE}.",
+            expected=f"{len(manifest.labels)} classes: {', '.join(manifest.labels[:20])}",
+            found=f"{classifier.settings.classes}",
+        )
+    return classifier
 
 
 def predict_linear(
@@ -217,12 +227,18 @@ def _copy_run(source: Path, target: Path) -> str:
     return run_hash(target)
 
 
-def _prediction_files(folder: Path) -> list[Path]:
+def _prediction_files(folder: Path, depth: int = 0) -> list[Path]:
     """Return the files that a run predicts with, relative to its folder."""
+    if depth > DEEPEST:
+        raise CorruptError(
+            f"{folder} is a feature run in more than {DEEPEST} others.",
+            expected="a few levels of feature runs",
+            found="a link to a folder above, perhaps",
+        )
     own = [Path(name) for name in PREDICTION_FILES if (folder / name).is_file()]
     inner = [
         Path(FEATURE_RUNS) / feature_run.name / name
         for feature_run in sorted((folder / FEATURE_RUNS).glob("*"))
-        for name in _prediction_files(feature_run)
+        for name in _prediction_files(feature_run, depth + 1)
     ]
     return own + inner

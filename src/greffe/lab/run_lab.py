@@ -12,6 +12,7 @@ from typing import TypeVar
 from greffe.api import Run, Study, compare, prepare, pretrain
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
+from greffe.config.spec import Spec
 from greffe.data.corpus import Corpus
 from greffe.errors import RecipeError
 from greffe.inference.matrices import model_matrices
@@ -25,7 +26,7 @@ from greffe.lab.without_mask import mask_task
 from greffe.lab.without_positions import chain_task, order_task
 from greffe.progress import Progress, notice
 from greffe.report.number_format import Language
-from greffe.storage import disk_error, read_json, write_json
+from greffe.storage import disk_error, read_model, write_json
 from greffe.study.arms.pretrained_arm import PretrainedArm
 from greffe.training.compute import set_up_compute
 
@@ -34,6 +35,13 @@ DATA, STUDY = "data", "study"
 MASKED_ARM = "masked"
 
 _Task = TypeVar("_Task", MaskTask, OrderTask, ChainTask)
+
+
+class _TaskFile(Spec):
+    """The result of a small task, and the sizes that it was run with."""
+
+    size: TaskSize
+    found: MaskTask | OrderTask | ChainTask
 
 
 def lab(
@@ -102,13 +110,14 @@ def _attention(folder: Path, own: Recipe, size: TaskSize, overwrite: bool) -> At
 
         def result(kind: type[_Task], run: Callable[[TaskSize, Progress], _Task]) -> _Task:
             """Return the result of an earlier run of a task with the same sizes, or run it."""
-            path, sizes = folder / f"{kind.__name__}.json", size.model_dump(mode="json")
+            path = folder / f"{kind.__name__}.json"
             if path.exists() and not overwrite:
-                earlier = read_json(path, "the result of a lab task")
-                if earlier.get("size") == sizes:
-                    return kind.model_validate(earlier["found"])
+                hint = "remove this file, or start again with --overwrite"
+                earlier = read_model(_TaskFile, path, "the result of a lab task", hint=hint)
+                if earlier.size == size and isinstance(earlier.found, kind):
+                    return earlier.found
             found = run(size, progress)
-            write_json(path, {"size": sizes, "found": found.model_dump(mode="json")})
+            write_json(path, _TaskFile(size=size, found=found).model_dump(mode="json"))
             return found
 
         return Attention(

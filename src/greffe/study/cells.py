@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from greffe.errors import InterruptedRunError, MismatchError
+from greffe.errors import CorruptError, InterruptedRunError, MismatchError
 from greffe.pipelines.labelled import data_hash
 from greffe.progress import Progress, notice
 from greffe.run import RUN_FILE
@@ -20,7 +20,7 @@ from greffe.study.arms import Cell, PlannedArm, TrainedArm
 from greffe.study.arms.finetuned import FinetunedArm
 from greffe.study.cell_inputs import CellInputs
 from greffe.study.folder import CellFile, CellResult, StudyDirectory
-from greffe.study.parts import labelled_subset
+from greffe.study.parts import Parts, labelled_subset
 
 FORMAT = 3
 
@@ -32,7 +32,7 @@ def compute_cells(
 
     Unless `keep_runs`, only the best run of each arm stays on disk.
     """
-    results = _known_results(study, keys)
+    results = _known_results(study, keys, inputs.parts)
     if results:
         notice(f"compare: {len(results)} of {len(keys)} trainings are already done")
     todo = [cell for cell in keys if cell not in results]
@@ -113,13 +113,29 @@ def check_pairing(results: Mapping[Cell, CellResult], arms: Sequence[str]) -> No
         )
 
 
-def _known_results(study: StudyDirectory, keys: Mapping[Cell, str]) -> dict[Cell, CellResult]:
+def _known_results(
+    study: StudyDirectory, keys: Mapping[Cell, str], parts: Parts
+) -> dict[Cell, CellResult]:
     results = {}
     for cell, key in keys.items():
         known = study.cell(cell.name)
         if known is not None and known.key == key and known.result is not None:
+            _check_shape(study, cell, known.result, parts)
             results[cell] = known.result
     return results
+
+
+def _check_shape(study: StudyDirectory, cell: Cell, result: CellResult, parts: Parts) -> None:
+    """Check that a result that was found is about the test texts and classes of this study."""
+    expected = len(parts.test), len(parts.labels)
+    found = len(result.probabilities), len(result.probabilities[0]) if result.probabilities else 0
+    if found != expected:
+        raise CorruptError(
+            f"{study.cell_path(cell.name)} is damaged.",
+            expected=f"the probabilities of {expected[0]:,} texts for {expected[1]} classes",
+            found=f"{found[0]:,} texts, {found[1]} classes",
+            hint="remove this file, and the same command computes it again",
+        )
 
 
 def _compute_and_keep(

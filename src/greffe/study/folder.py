@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from greffe.config.spec import Spec
+from greffe.config.spec import Count, FileName, Fraction, Spec
 from greffe.errors import RunError
 from greffe.storage import read_model, write_json
 from greffe.study.document import StudyDocument
@@ -25,14 +25,15 @@ STUDY_FILE = "study.json"
 DOCUMENT_FILE = "report.json"
 CELLS, RUNS = "cells", "runs"
 DIGITS = 7  # of a probability: more would only fill the disk
+SUM_ERROR = 1e-3  # of a row of rounded probabilities, with thousands of classes
 
 
 class EpochEvaluation(Spec):
     """Validation after some epochs of one training."""
 
-    epoch: float
-    accuracy: float
-    log_loss: float
+    epoch: float = Field(ge=0)
+    accuracy: Fraction
+    log_loss: float = Field(ge=0)
 
 
 class CellResult(Spec):
@@ -40,16 +41,26 @@ class CellResult(Spec):
 
     probabilities: list[list[float]]
     """One row per test text, columns in the order of the study's labels."""
-    validation: float | None
+    validation: Fraction | None
     """Accuracy of the kept weights on the validation part."""
     evaluations: list[EpochEvaluation] = Field(default_factory=list)
-    seconds: float
-    tokens: int = 0
-    memory_bytes: int | None = None
-    parameters: int = 0
+    seconds: float = Field(ge=0)
+    tokens: Count = 0
+    memory_bytes: Count | None = None
+    parameters: Count = 0
     initial_base: str | None = None
     initial_head: str | None = None
     moves: list[PartMove] = Field(default_factory=list)
+
+    @field_validator("probabilities")
+    @classmethod
+    def _check_rows(cls, rows: list[list[float]]) -> list[list[float]]:
+        if len({len(row) for row in rows}) > 1:
+            raise ValueError("rows of different lengths")
+        table = np.array(rows)  # [texts, classes]
+        if rows and (table.min(initial=0) < 0 or (abs(table.sum(axis=1) - 1) > SUM_ERROR).any()):
+            raise ValueError("rows that are no probabilities")
+        return rows
 
 
 def rounded(probabilities: np.ndarray) -> list[list[float]]:
@@ -70,7 +81,7 @@ class StudyManifest(Spec):
     format: Literal[1] = 1
     kind: Literal["study"] = "study"
     status: Literal["running", "finished"]
-    cells: list[str]
+    cells: list[FileName]
     settings: dict[str, Any]
 
 
@@ -101,6 +112,10 @@ class StudyDirectory:
         """Return the folder of a cell's run."""
         return self.path / RUNS / cell
 
+    def cell_path(self, cell: str) -> Path:
+        """Return the path of a cell's file."""
+        return self.path / CELLS / f"{cell}.json"
+
     def manifest(self) -> StudyManifest:
         """Return the content of study.json."""
         return read_model(StudyManifest, self.path / STUDY_FILE, "a study's manifest")
@@ -111,12 +126,15 @@ class StudyDirectory:
 
     def cell(self, name: str) -> CellFile | None:
         """Return a cell's file, or None."""
-        path = self._cell_path(name)
-        return read_model(CellFile, path, "a cell of a study") if path.exists() else None
+        path = self.cell_path(name)
+        if not path.exists():
+            return None
+        hint = "remove this file, and the command that started the study computes it again"
+        return read_model(CellFile, path, "a cell of a study", hint=hint)
 
     def write_cell(self, name: str, cell: CellFile) -> None:
         """Write a cell's file."""
-        path = self._cell_path(name)
+        path = self.cell_path(name)
         path.parent.mkdir(exist_ok=True)
         write_json(path, cell.model_dump(mode="json"))
 
@@ -134,9 +152,6 @@ class StudyDirectory:
     def write_document(self, document: StudyDocument) -> None:
         """Write the results."""
         write_json(self.path / DOCUMENT_FILE, document.model_dump(mode="json"))
-
-    def _cell_path(self, name: str) -> Path:
-        return self.path / CELLS / f"{name}.json"
 
     def _done(self) -> int:
         cells = [self.cell(name) for name in self.manifest().cells]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from pydantic import Field
 from torch import Tensor
 
-from greffe.config.spec import Spec
+from greffe.config.spec import Count, Spec
 from greffe.errors import MismatchError
 from greffe.model.weights import BASE
 
@@ -25,8 +26,8 @@ class PartMove(Spec):
     """How far a part of the base moved: |after - before| / |before|."""
 
     part: str
-    tensors: int
-    moved: float
+    tensors: Count
+    moved: float = Field(ge=0)
 
 
 def layer_moves(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> list[PartMove]:

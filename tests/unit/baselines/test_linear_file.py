@@ -17,6 +17,7 @@ from greffe.baselines.linear_classifier import LinearClassifier, fit_linear
 from greffe.baselines.linear_file import load_classifier, save_classifier
 from greffe.data.tables import Example
 from greffe.errors import CorruptError
+from greffe.storage import file_hash
 
 Reviews = tuple[list[str], np.ndarray]
 LABELS = list("abc")
@@ -132,3 +133,49 @@ def test_other_feature_runs_are_noticed(
     path.write_text(json.dumps(written | {"run_columns": [2, 5]}), "utf-8")
     with pytest.raises(CorruptError, match="does not belong to linear"):
         load_classifier(tmp_path, None, [two, random_run(5)])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("format", 2),
+        ("classes", 1),
+        ("classes", 4),
+        ("classes", 10**30),
+        ("texts", -1),
+        ("c", "much"),
+        ("accuracy", 1.5),
+        ("base_columns", -1),
+        ("base_columns", 7),
+        ("run_columns", [3]),
+        ("vocabularies", None),
+        ("vocabularies", {"unknown": ["a"]}),
+        ("vocabularies", ["a"]),
+        ("hashes", {}),
+        ("hashes", {"tensors": 1}),
+    ],
+)
+def test_settings_that_contradict_the_arrays(saved: Path, name: str, value: object) -> None:
+    path = saved / "linear.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {name: value}), "utf-8")
+    with pytest.raises(CorruptError):
+        load_classifier(saved)
+
+
+@pytest.mark.parametrize("name", ["weights", "bias", "idf.words"])
+@pytest.mark.parametrize("damage", ["shape", "not finite", "whole numbers", "missing"])
+def test_arrays_that_contradict_the_settings(saved: Path, name: str, damage: str) -> None:
+    tensors = load_file(saved / "linear.safetensors")
+    old = tensors.pop(name)
+    if damage == "shape":
+        tensors[name] = np.zeros((3, *old.shape), np.float32)
+    elif damage == "not finite":
+        tensors[name] = np.full_like(old, np.nan)
+    elif damage == "whole numbers":
+        tensors[name] = np.zeros(old.shape, np.int64)
+    save_file(tensors, saved / "linear.safetensors")
+    settings = json.loads((saved / "linear.json").read_text("utf-8"))
+    settings["hashes"]["tensors"] = file_hash(saved / "linear.safetensors")
+    (saved / "linear.json").write_text(json.dumps(settings), "utf-8")
+    with pytest.raises(CorruptError):
+        load_classifier(saved)

@@ -142,3 +142,24 @@ def test_a_feature_run_must_be_a_finished_classifier(classifier: RunDirectory) -
     with pytest.raises(RunError, match="predicts no labels") as caught:
         open_feature_run(classifier)
     assert "greffe finetune" in str(caught.value) and "greffe linear" in str(caught.value)
+
+
+def test_a_run_that_is_its_own_feature_run_is_an_error(
+    stacked: Stacked, classifier: RunDirectory
+) -> None:
+    """Two links at each level would take forever to follow."""
+    run, _ = stacked("run", classifier)
+    for name in ("0", "1"):
+        folder = run.path / "feature_runs" / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.symlink_to(run.path)
+    with pytest.raises(CorruptError, match="feature run in more than"):
+        load_linear(run)
+
+
+def test_classes_that_are_not_those_of_the_labels(stacked: Stacked) -> None:
+    run, _ = stacked("run")
+    manifest = run.manifest()
+    run.write_manifest(manifest.model_copy(update={"labels": [*manifest.labels, "one more"]}))
+    with pytest.raises(CorruptError, match="does not belong to"):
+        load_linear(run)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greffe.errors import DataError, RecipeError
+from greffe.errors import CorruptError, DataError, RecipeError
 from greffe.lab import run_lab as lab_run
 from greffe.lab.inputs import LabSize
 from greffe.lab.lab_document import LabDocument
@@ -79,3 +79,10 @@ def test_a_task_of_another_size_is_done_again(tmp_path: Path) -> None:
         "bidirectional_mask",
         "sinusoidal_positions",
     ]
+
+
+@pytest.mark.parametrize("content", ["[1]", "{}", '{"size": {}, "found": {}}', '{"size": 3}'])
+def test_a_damaged_result_of_a_task_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / "MaskTask.json").write_text(content)
+    with pytest.raises(CorruptError, match=r"MaskTask\.json"):
+        lab_run._attention(tmp_path, lab_run.load_recipe("lab"), TINY.tasks, False)

@@ -199,7 +199,7 @@ def test_a_damaged_feature_run_removes_no_earlier_run(
     run = linear(examples, tmp_path / "out")
     damaged = RunDirectory(shutil.copytree(feature_run.path, tmp_path / "damaged"))
     (damaged.path / "linear.safetensors").write_bytes(b"")
-    with pytest.raises(CorruptError, match="damaged or was replaced"):
+    with pytest.raises(CorruptError, match="damaged or truncated"):
         linear(examples, run.path, feature_runs=[damaged], overwrite=True)
     load_linear(run)
 

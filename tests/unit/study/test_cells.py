@@ -11,9 +11,10 @@ import pytest
 
 from greffe.config.options import Training
 from greffe.data.tables import Example
-from greffe.errors import InterruptedRunError, MismatchError
+from greffe.errors import CorruptError, InterruptedRunError, MismatchError
 from greffe.progress import quiet
 from greffe.run import RUN_FILE, RunDirectory
+from greffe.storage import read_json, write_json
 from greffe.study.arms import ArmOptions, Cell, TrainedArm
 from greffe.study.arms.pretrained_arm import PretrainedArm
 from greffe.study.arms.scratch_arm import ScratchArm
@@ -56,7 +57,7 @@ class ToyArm(TrainedArm):
         folder.mkdir(parents=True)
         (folder / RUN_FILE).write_text("{}")
         return CellResult(
-            probabilities=[[1.0, 0.0]], validation=0.9 if cell.seed == 2 else 0.8, seconds=1.0
+            probabilities=[[1.0, 0.0]] * 5, validation=0.9 if cell.seed == 2 else 0.8, seconds=1.0
         )
 
 
@@ -89,6 +90,19 @@ def test_a_result_with_the_same_inputs_is_found_again(compute: Callable[..., obj
     assert again.computed == []
     compute(changed)
     assert changed.computed == first.computed
+
+
+@pytest.mark.parametrize("rows", [[], [[1.0, 0.0]], [[1.0, 0.0, 0.0]] * 5, [[1.0]] * 5])
+def test_a_result_about_other_texts_or_classes_is_an_error(
+    compute: Callable[..., object], tmp_path: Path, rows: list[list[float]]
+) -> None:
+    compute(ToyArm("toy"))
+    path = tmp_path / "cells" / "toy-all-2.json"
+    content = read_json(path, "a cell")
+    content["result"]["probabilities"] = rows
+    write_json(path, content)
+    with pytest.raises(CorruptError, match=r"toy-all-2\.json is damaged"):
+        compute(ToyArm("toy"))
 
 
 def test_only_the_best_run_is_kept_unless_all_are_asked_for(

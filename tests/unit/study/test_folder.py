@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,3 +55,39 @@ def test_a_damaged_cell_is_named(study: StudyDirectory, content: str) -> None:
     path.write_text(content)
     with pytest.raises(CorruptError, match=r"a-all-1\.json"):
         study.cell("a-all-1")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"probabilities": [[0.25, 0.75], [1.0]]},
+        {"probabilities": [[0.25, 0.25]]},
+        {"probabilities": [[1.5, -0.5]]},
+        {"probabilities": [[None, 1.0]]},
+        {"probabilities": [0.25, 0.75]},
+        {"probabilities": [[1e400, 0.0]]},
+        {"validation": 1.5},
+        {"seconds": -1},
+        {"tokens": -1},
+        {"tokens": 10**30},
+        {"memory_bytes": "much"},
+        {"evaluations": [{"epoch": -1, "accuracy": 0.5, "log_loss": 1.0}]},
+        {"moves": [{"part": "embedding", "tensors": 1, "moved": -1}]},
+    ],
+)
+def test_the_figures_of_a_cell_have_bounds(study: StudyDirectory, damage: dict[str, Any]) -> None:
+    study.write_cell("a-all-1", CellFile(key="k", result=result()))
+    path = study.cell_path("a-all-1")
+    content = json.loads(path.read_text())
+    content["result"] |= damage
+    path.write_text(json.dumps(content))
+    with pytest.raises(CorruptError, match=r"a-all-1\.json is damaged"):
+        study.cell("a-all-1")
+
+
+@pytest.mark.parametrize("name", ["../../elsewhere", "/etc/passwd", "a/b", "", "a\0"])
+def test_the_name_of_a_cell_is_no_path(study: StudyDirectory, name: str) -> None:
+    content = {"status": "running", "cells": [name], "settings": {}}
+    (study.path / "study.json").write_text(json.dumps(content))
+    with pytest.raises(CorruptError, match="damaged"):
+        study.manifest()
