@@ -5,12 +5,12 @@ The sentences are in `languages/`, one TOML file per language, under the kinds t
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
 from greffe.doctor.finding import Finding
+from greffe.parsing import parse_toml
 
 Language = Literal["en", "fr"]
 
@@ -40,7 +40,7 @@ def describe(finding: Finding, language: Language = "en") -> tuple[str, str]:
 def load_sentences(language: Language) -> dict[str, Any]:
     """Return the catalog of a language, nested as in its file."""
     file = resources.files("greffe.doctor") / "languages" / f"{language}.toml"
-    return tomllib.loads(file.read_text("utf-8"))
+    return parse_toml(file.read_text("utf-8"))
 
 
 def _formatted(value: str | int | float, language: Language) -> str:

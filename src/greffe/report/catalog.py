@@ -7,13 +7,13 @@ Components declare the ids of their texts. Knows no study and no HTML.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from greffe.parsing import parse_toml
 from greffe.report.number_format import NARROW, NO_BREAK, Language, NumberFormat
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def load_catalog(language: Language, *packages: str) -> Catalog:
 def package_sentences(package: str, language: Language) -> dict[str, str]:
     """Return the sentences of one package's file, nested tables as dotted ids."""
     file = resources.files(package) / "languages" / f"{language}.toml"
-    flat = _flat(tomllib.loads(file.read_text("utf-8")))
+    flat = _flat(parse_toml(file.read_text("utf-8")))
     return {key: set_spaces(sentence, language) for key, sentence in flat.items()}
 
 
