@@ -110,6 +110,7 @@ def test_a_run_gives_tokenizer_and_context(parts, tmp_path, tiny_tokenizer):
             heads={},
             directions=["causal"],
             lineage=lineage,
+            weights="0",
         )
     )
     (found,) = doctor(parts["train"], run=run)
