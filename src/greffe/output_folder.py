@@ -31,10 +31,11 @@ WRITTEN = (
 
 
 class OutputFolder:
-    """A folder for this process only: created, emptied or resumed on entry.
+    """A folder for this process only, in three steps.
 
-    A folder that cannot be used is refused twice: when the object is made, which changes nothing on
-    disk and can be done before any work; and on entry, since others may have written meanwhile.
+    Making the object refuses a folder that cannot be used, before any work. Entering it takes the
+    lock. `begin` empties it with --overwrite: a command calls it after its last check, so that one
+    that is refused leaves everything as it was.
     """
 
     def __init__(
@@ -65,22 +66,20 @@ class OutputFolder:
 
     def __enter__(self) -> Self:
         if self.is_main:
-            self._prepare()
+            self._check()  # again: others may have written in the meantime
+            self._take_lock()
         return self
 
-    def _prepare(self) -> None:
-        self._check()
-        self._take_lock()
+    def begin(self) -> None:
+        """Mark the folder as ours and, unless it is resumed, remove what greffe wrote before."""
+        if not self.is_main:
+            return
         try:
             if self.is_ours and not self.resuming:
                 self._empty()
             (self.path / UNFINISHED_FILE).touch()
         except OSError as error:
-            self._give_back()
             raise self._unusable("written", error) from None
-        except BaseException:
-            self._give_back()
-            raise
 
     def __exit__(
         self,
@@ -93,10 +92,9 @@ class OutputFolder:
         is_empty = not self._names()
         if is_empty or self._has(*self.markers):
             (self.path / UNFINISHED_FILE).unlink(missing_ok=True)
+        self._release()
         if is_empty and kind is not None:
-            self._give_back()
-        else:
-            self._release()
+            self._remove_created()
 
     # --- refusing ---
 
@@ -191,11 +189,6 @@ class OutputFolder:
             ) from None
         except OSError as error:
             raise self._unusable("written", error) from None
-
-    def _give_back(self) -> None:
-        """Release the lock and leave nothing behind."""
-        self._release()
-        self._remove_created()
 
     def _remove_created(self) -> None:
         """Remove the folders that were made for this command, unless something is in them."""

@@ -13,8 +13,7 @@ from greffe.study.folder import STUDY_FILE
 WORK = (
     "greffe.pipelines.fit.train",
     "greffe.pipelines.prepare.scan_documents",
-    "greffe.pipelines.prepare.train_tokenizer",
-    "greffe.pipelines.finetune_recipe.train_tokenizer",
+    "greffe.data.tokenizer.learn",
     "greffe.pipelines.choose_recipe.training_speed",
     "greffe.pipelines.linear.fit_linear",
     "greffe.study.arms.linear_fit.fit_linear",
@@ -38,6 +37,8 @@ def inputs(tmp_path: Path, world, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
     """The paths that commands name; from here on, any work is an error."""
     for name, content in FILES.items():
         (tmp_path / name).write_bytes(content)
+    (tmp_path / "unfinished").mkdir()
+    (tmp_path / "unfinished" / "prepare.json").write_text("{}")
     other = shutil.copytree(world.base, tmp_path / "damaged")
     weights = (other / "weights.safetensors").read_bytes()
     (other / "weights.safetensors").write_bytes(weights[:-8] + bytes(8))
@@ -107,15 +108,84 @@ def test_studies(command, inputs, words, message) -> None:
     refuse(command, f"{words} --overwrite", {**inputs, "out": study}, message)
 
 
+# --- corpora and runs ---------------------------------------------------------------------------
+
+PREPARE = "prepare {text} --out {out} "
+PRETRAIN = "pretrain {text} --out {out} --recipe tiny "
+AUTOSIZED = "pretrain {text} --out {out} --budget 5m "
+CONTINUED = "pretrain {text} --out {out} --from "
+FINETUNE = "finetune --from {base} --out {out} --data {train} "
+SCRATCH = "finetune --scratch --recipe tiny --out {out} --data {train} "
+LINEAR = "linear --out {out} --data {train} "
+
+
 @pytest.mark.parametrize(
-    ("out", "message"),
+    ("words", "message"),
     [
-        ("{here}", "greffe did not write"),
-        ("{here}/text.txt", "is a file"),
-        ("{here}/text.txt/below", "cannot be created"),
-        ("{base}", "greffe did not write"),
+        (PREPARE + "{here}/missing.txt", "missing.txt"),
+        (PREPARE + "{here}/columns.csv", "--text-column"),
+        (PREPARE + "{here}/latin.txt", "--encoding"),
+        (PREPARE + "--encoding klingon", "klingon"),
+        (PREPARE + "--vocab 200", "too small"),
+        (PREPARE + "--tokenizer {here}", "no tokenizer"),
+        (PRETRAIN + "{here}/missing.txt", "missing.txt"),
+        (PRETRAIN + "{here}/columns.csv", "--text-column"),
+        (PRETRAIN + "--vocab 200", "too small"),
+        (PRETRAIN + "--valid 1", "1"),
+        (PRETRAIN + "--budget 20x", "'20x'"),
+        (PRETRAIN + "--objective classification", "cannot be pretrained"),
+        (PRETRAIN + "--tokenizer {corpus} --lowercase", "--lowercase"),
+        (AUTOSIZED + "{here}/missing.txt", "missing.txt"),
+        (AUTOSIZED + "--objective classification", "cannot be pretrained"),
+        (AUTOSIZED + "--tokenizer {here}", "no tokenizer"),
+        (CONTINUED + "{here}/missing", "no run"),
+        (CONTINUED + "{here}/damaged", "SHA-256"),
+        (CONTINUED + "{base} --new-vocab 700 --tokenizer {corpus}", "--new-vocab 600"),
+        (CONTINUED + "{base} --set model.layers=7", "another architecture"),
+        ("pretrain {here}/unfinished --out {out}", "unfinished"),
+        ("finetune --out {out} --data {train} --from {here}/damaged", "SHA-256"),
+        (FINETUNE + "--valid {here}/other_labels.tsv", "'bon'"),
+        (FINETUNE + "--valid {here}/missing.tsv", "missing.tsv"),
+        (FINETUNE + "--aux-data {here}/other_labels.tsv", "other labels"),
+        (FINETUNE + "--aux-data {here}/one_class.tsv", "lacks a class"),
+        (FINETUNE + "--set objective.kind=masked", "masked"),
+        (FINETUNE + "--budget 0steps", "0steps"),
+        (
+            "finetune --out {out} --data {train} --from {here}/damaged --aux-data {valid}",
+            "SHA-256",
+        ),
+        (SCRATCH + "--set tokenizer.vocab=200", "too small"),
+        (SCRATCH + "--aux-data {valid}", "--like"),
+        (LINEAR + "--no-tfidf", "no features"),
+        (LINEAR + "--from {here}/damaged", "SHA-256"),
+        (LINEAR + "--features-from {base}", "predicts no labels"),
+        ("linear --out {out} --data {here}/blank.tsv", "no words"),
+        ("linear --out {out} --data {here}/one_class.tsv", "two classes"),
+        ("ensemble {classifier} --out {out}", "two runs"),
+        ("ensemble {classifier} {base} --out {out}", "predicts no labels"),
+        ("ensemble {classifier} {here}/missing --out {out}", "no run"),
     ],
 )
-def test_the_folder_of_a_study(command, inputs, out, message) -> None:
-    words = f"compare {{base}} --data {{here}}/missing.tsv --out {out}"
-    refuse(command, words, inputs, message)
+def test_corpora_and_runs(command, inputs, words, message) -> None:
+    refuse(command, words, {**inputs, "out": inputs["here"] / "deep" / "out"}, message)
+    verb = words.partition(" ")[0]
+    old = shutil.copytree(
+        inputs["corpus" if verb == "prepare" else "classifier"], inputs["here"] / "old"
+    )
+    refuse(command, f"{words} --overwrite", {**inputs, "out": old}, message)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "pretrain {here}/missing.txt",
+        "pretrain {here}/missing.txt --budget 5m",
+        "finetune --from {base} --data {here}/missing.tsv",
+        "finetune --from {base} --data {here}/missing.tsv --aux-data {train}",
+        "linear --data {here}/missing.tsv",
+        "compare {base} --data {here}/missing.tsv",
+    ],
+)
+def test_the_folder_is_refused_first(command, inputs, words) -> None:
+    refuse(command, f"{words} --out {{here}}", inputs, "greffe did not write")
+    refuse(command, f"{words} --out {{here}}/text.txt/below", inputs, "cannot be created")

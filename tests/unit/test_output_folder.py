@@ -33,6 +33,7 @@ def run(tmp_path: Path) -> Path:
 
 def test_a_new_folder_is_created_with_its_parents(tmp_path: Path) -> None:
     with OutputFolder(tmp_path / "a" / "b") as folder:
+        folder.begin()
         assert not folder.resuming
         assert (folder.path / LOCK_FILE).exists()
         (folder.path / RUN_FILE).write_text("{}")
@@ -75,6 +76,7 @@ def test_overwrite_empties_the_folder_but_follows_no_link(run: Path, tmp_path: P
     (run / "notes.txt").write_text("mine")
     with OutputFolder(run, overwrite=True) as folder:
         assert not folder.resuming
+        folder.begin()
         found = {item.name for item in run.iterdir()}
         assert found == {LOCK_FILE, UNFINISHED_FILE, "notes.txt"}
     assert (outside / "precious").read_text() == "1"
@@ -97,7 +99,15 @@ def test_resume_keeps_everything(run: Path) -> None:
     before = sorted(item.name for item in run.iterdir())
     with OutputFolder(run, resume=True) as folder:
         assert folder.resuming
+        folder.begin()
     assert sorted(item.name for item in run.iterdir()) == before
+
+
+def test_nothing_is_removed_before_the_work_begins(run: Path) -> None:
+    before = {path: path.read_bytes() for path in run.iterdir()}
+    with pytest.raises(ZeroDivisionError), OutputFolder(run, overwrite=True):
+        raise ZeroDivisionError
+    assert {path: path.read_bytes() for path in run.iterdir()} == before
 
 
 def test_resume_without_a_run_starts_one(tmp_path: Path) -> None:
@@ -181,7 +191,8 @@ def holding(path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that holds the folder until its input is closed."""
     code = (
         "import sys\nfrom greffe.output_folder import OutputFolder\n"
-        "with OutputFolder(sys.argv[1], resume=True):\n"
+        "with OutputFolder(sys.argv[1], resume=True) as folder:\n"
+        "    folder.begin()\n"
         "    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     with subprocess.Popen(
@@ -221,11 +232,13 @@ def test_a_killed_process_does_not_block_the_folder(tmp_path: Path) -> None:
 def test_the_lock_is_released_after_an_error_and_nothing_is_left(tmp_path: Path) -> None:
     path = tmp_path / "out"
     for _ in range(2):
-        with pytest.raises(ZeroDivisionError), OutputFolder(path):
+        with pytest.raises(ZeroDivisionError), OutputFolder(path) as folder:
+            folder.begin()
             raise ZeroDivisionError
         assert not path.exists()
 
 
 def test_other_ranks_write_nothing(tmp_path: Path) -> None:
     with OutputFolder(tmp_path / "out", is_main=False) as folder:
+        folder.begin()
         assert not folder.path.exists()

@@ -56,6 +56,17 @@ def train_tokenizer(
 
     `character_steps` replace single characters before a text is split, for example to lowercase it.
     """
+    check_vocab(spec)
+    changed = (
+        (apply_character_steps(text, character_steps) for text in texts)
+        if character_steps
+        else texts
+    )
+    return Tokenizer(learn(changed, spec)).with_character_steps(character_steps)
+
+
+def check_vocab(spec: TokenizerSpec) -> None:
+    """Raise an error if a tokenizer of this size cannot be trained."""
     if spec.vocab < SMALLEST:
         raise RecipeError(
             f"A vocabulary of {spec.vocab} pieces is too small.",
@@ -63,12 +74,6 @@ def train_tokenizer(
             found=f"{spec.vocab}",
             hint="for example --vocab 16000",
         )
-    changed = (
-        (apply_character_steps(text, character_steps) for text in texts)
-        if character_steps
-        else texts
-    )
-    return Tokenizer(learn(changed, spec)).with_character_steps(character_steps)
 
 
 def import_sentencepiece(model: Path, dictionary: Path | None = None) -> Tokenizer:

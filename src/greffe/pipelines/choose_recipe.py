@@ -11,6 +11,7 @@ from greffe.config.recipe_files import load_recipe
 from greffe.config.spans import Span
 from greffe.data.corpus import CORPUS_FILE, PREPARE_FILE, Corpus
 from greffe.data.text import estimated_bytes, find_sources
+from greffe.objectives.objective import language_spec
 from greffe.pipelines.autosize import autosize
 from greffe.pipelines.speed_test import training_speed
 from greffe.progress import notice
@@ -58,9 +59,6 @@ def autosized_recipe(
 ) -> Recipe:
     """Return a recipe for the time, the text and the machine; `vocab` if that is given."""
     assert training.budget is not None
-    set_up_compute()
-    # Ranks that share a machine are slower together than alone: all measure at the same time.
-    speed = world.sum([training_speed()])[0]
     if is_prepared(inputs) and (Path(inputs[0]) / CORPUS_FILE).is_file():
         corpus = Corpus.open(inputs[0])
         vocab = corpus.tokenizer.size
@@ -68,7 +66,10 @@ def autosized_recipe(
     else:
         size = estimated_bytes(find_sources(inputs))
     changes = [f"objective.kind={training.objective}"] if training.objective else []
-    objective = load_recipe("small").with_changes(changes).objective
+    objective = language_spec(load_recipe("small").with_changes(changes).objective)
+    set_up_compute()
+    # Ranks that share a machine are slower together than alone: all measure at the same time.
+    speed = world.sum([training_speed()])[0]
     seconds = Span.parse(training.budget).amount
     autosized = autosize(seconds, size, speed, vocab=vocab, objective=objective)
     for reason in autosized.reasons:

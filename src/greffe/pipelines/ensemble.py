@@ -39,6 +39,7 @@ def ensemble(runs: Sequence[RunDirectory], output: Output) -> RunDirectory:
     threads = set_up_compute()
     sources = [run.path for run in runs]
     with OutputFolder(output.out, overwrite=output.overwrite, sources=sources) as folder:
+        folder.begin()
         made = write_linear_run(
             folder.path,
             ensemble_classifier(readers, labels_of, labels),

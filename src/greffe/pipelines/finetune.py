@@ -44,6 +44,7 @@ from greffe.pipelines.labelled import (
 from greffe.pipelines.model_card import write_model_card
 from greffe.pipelines.provenance import earlier_data, earlier_sizes
 from greffe.pipelines.run_folder import (
+    begin_folder,
     begin_run,
     check_same_data,
     check_same_recipe,
@@ -78,9 +79,9 @@ def finetune(
     recipe = finetune_recipe(start, training, afterwards)
     world = World.join()
     threads = set_up_compute(recipe.train.threads)
-    parts = load_parts(tables, reading, recipe.seed)
     sources = [*table_paths(tables), *([start.model_of.path] if start.model_of else [])]
     with run_folder(output, world, sources) as folder:
+        parts = load_parts(tables, reading, recipe.seed)
         run = RunDirectory(folder.path)
         if folder.resuming:
             check_same_stages(run, aux_data=_follows_intermediate(run, start))
@@ -96,6 +97,7 @@ def finetune(
         design = _Design.of(recipe, parts.labels, directions)
         model = build_model(recipe.model, tokenizer.size, design.heads, recipe.seed)
         parent_weights = _load_weights(model, design, start, show_tensors=training.show_tensors)
+        begin_folder(folder, world)
         if world.is_main and not (run.path / RUN_FILE).exists():
             manifest = Manifest(
                 kind="classifier",

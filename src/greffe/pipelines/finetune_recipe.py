@@ -20,7 +20,7 @@ from greffe.model.weights import check_same_architecture
 from greffe.objectives.masking import Masker, MaskingSpec
 from greffe.progress import notice
 from greffe.run import RunDirectory
-from greffe.training.checkpoint import load_tokenizer
+from greffe.training.checkpoint import load_model, load_tokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +38,14 @@ class Start(OptionGroup):
     def model_of(self) -> RunDirectory | None:
         """The run that the architecture and the tokenizer come from; None: a recipe says."""
         return self.parent or self.like
+
+
+def check_start(start: Start) -> None:
+    """Raise an error unless the tokenizer, and the weights of a parent, can be loaded."""
+    if start.model_of is not None:
+        load_tokenizer(start.model_of)
+    if start.parent is not None:
+        load_model(start.parent)
 
 
 def finetune_recipe(start: Start, training: Training, afterwards: Recipe | None = None) -> Recipe:

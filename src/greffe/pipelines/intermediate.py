@@ -19,10 +19,11 @@ from greffe.data.tables import Example, split_examples
 from greffe.errors import DataError, MismatchError, RecipeError
 from greffe.pipelines.auxiliary import AuxiliaryTables, open_auxiliary
 from greffe.pipelines.finetune import finetune
-from greffe.pipelines.finetune_recipe import Start, finetune_recipe
+from greffe.pipelines.finetune_recipe import Start, check_start, finetune_recipe
 from greffe.pipelines.labelled import LabelledParts, load_parts, table_paths
 from greffe.pipelines.provenance import earlier_data
 from greffe.pipelines.run_folder import (
+    begin_folder,
     check_same_data,
     check_same_recipe,
     check_same_stages,
@@ -95,16 +96,19 @@ def finetune_intermediate(
             found="--aux-data with --scratch alone",
         )
     target = finetune_recipe(start, replace(training, recipe=training.recipe or TARGET))
-    parts = load_parts(tables, reading, target.seed)
-    auxiliary = open_auxiliary(tables.aux_data, parts.labels, reading, [*parts.train, *parts.valid])
-    auxiliary_parts = _auxiliary_parts(auxiliary, target.seed)
     sources = [*table_paths(tables), start.model_of.path]
     with run_folder(output, world, sources) as folder:
+        parts = load_parts(tables, reading, target.seed)
+        known = [*parts.train, *parts.valid]
+        auxiliary = open_auxiliary(tables.aux_data, parts.labels, reading, known)
+        auxiliary_parts = _auxiliary_parts(auxiliary, target.seed)
         intermediate = RunDirectory(folder.path / INTERMEDIATE)
         if folder.resuming:
             check_same_stages(RunDirectory(folder.path), aux_data=True)
             hashes = {**auxiliary_parts.hashes, **auxiliary.hashes}
             _check_same_start(intermediate, start.parent, hashes, target.seed)
+        check_start(start)
+        begin_folder(folder, world)
         notice(
             f"first {_describe(auxiliary_parts, auxiliary)} with auxiliary labels, then your labels"
         )

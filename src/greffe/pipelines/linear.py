@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from greffe.baselines.linear_classifier import LinearClassifier, fit_linear
+from greffe.baselines.features import FeatureCache
+from greffe.baselines.linear_classifier import LinearClassifier, check_features, fit_linear
 from greffe.baselines.linear_runs import open_feature_run, require_labels, write_linear_run
 from greffe.config.options import Output, Reading, Tables
 from greffe.data.tables import label_order
@@ -31,26 +32,33 @@ def linear(
 ) -> RunDirectory:
     """Fit one linear model; its penalty is chosen by cross-validation inside the training texts."""
     threads = set_up_compute()
-    for feature_run in feature_runs:
-        require_labels(feature_run)
-    examples = load_examples(tables.data, reading)
-    labels = label_order(example.label for example in examples)
-    check_classes(labels, examples)
-    _warn_if_labelled(parent)
-    auxiliary = open_auxiliary(tables.aux_data, labels, reading, known=examples)
-    hashes = {"train": data_hash(examples), **auxiliary.hashes, **earlier_data(parent)}
-    # Opened before the folder: a damaged feature run must not cost the run that is replaced.
-    readers = [open_feature_run(feature_run) for feature_run in feature_runs]
-    warn_if_trained_on(feature_runs, [hashes["train"]])
     runs = [run.path for run in (parent, *feature_runs) if run is not None]
     sources = [*table_paths(tables), *runs]
     with OutputFolder(output.out, overwrite=output.overwrite, sources=sources) as folder:
+        for feature_run in feature_runs:
+            require_labels(feature_run)
+        examples = load_examples(tables.data, reading)
+        labels = label_order(example.label for example in examples)
+        check_classes(labels, examples)
+        _warn_if_labelled(parent)
+        auxiliary = open_auxiliary(tables.aux_data, labels, reading, known=examples)
+        check_features(
+            [example.text for example in examples],
+            tfidf=tfidf,
+            has_others=bool(runs),
+            auxiliary=auxiliary.auxiliary,
+        )
+        hashes = {"train": data_hash(examples), **auxiliary.hashes, **earlier_data(parent)}
+        base = None if parent is None else FeatureCache(parent)
+        readers = [open_feature_run(feature_run) for feature_run in feature_runs]
+        warn_if_trained_on(feature_runs, [hashes["train"]])
+        folder.begin()
         began = time.perf_counter()
         classifier = fit_linear(
             examples,
             labels,
             tfidf=tfidf,
-            base=parent,
+            base=base,
             feature_runs=readers,
             auxiliary=auxiliary.auxiliary,
             seed=seed,

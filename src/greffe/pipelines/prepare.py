@@ -34,8 +34,8 @@ from greffe.data.encoding import CHUNK_BYTES, Written, cut_chunks, write_shards
 from greffe.data.pieces import LOWERCASE, Step, canonical
 from greffe.data.scan import ASSIGNMENTS_FILE, Scan, read_again, read_sample, scan_documents
 from greffe.data.shards import check_shard
-from greffe.data.text import find_sources, source_identity
-from greffe.data.tokenizer import Tokenizer, import_sentencepiece, train_tokenizer
+from greffe.data.text import check_readable, find_sources, source_identity
+from greffe.data.tokenizer import Tokenizer, check_vocab, import_sentencepiece, train_tokenizer
 from greffe.errors import (
     CorruptError,
     DataError,
@@ -71,11 +71,48 @@ def prepare(
     A newly trained tokenizer changes characters as `like` does. `valid` is the fraction of
     documents held out. `workers=0` uses all cores.
     """
-    check_number("fraction to hold out", valid, FractionBelowOne, example="--valid 0.01")
     check_number("workers", workers, Processes, example="--workers 4, or 0 for all cores")
+    plan = plan_corpus(
+        inputs,
+        tokenizer_options=tokenizer_options,
+        like=like,
+        reading=reading,
+        valid=valid,
+        seed=seed,
+    )
+    return write_corpus(plan, output, workers=workers)
+
+
+@dataclass(frozen=True)
+class CorpusPlan:
+    """What a corpus is made of; everything that can be known before it is read is checked."""
+
+    sources: list[str]
+    reading: Reading
+    choice: _TokenizerChoice
+    request: CorpusRequest
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The tokenizer, unless a new one is trained."""
+        return self.choice.given
+
+
+def plan_corpus(
+    inputs: str | Path | Sequence[str | Path],
+    *,
+    tokenizer_options: TokenizerOptions,
+    like: Tokenizer | None,
+    reading: Reading,
+    valid: float,
+    seed: int,
+) -> CorpusPlan:
+    """Check the arguments of `prepare` and the beginning of each source."""
+    check_number("fraction to hold out", valid, FractionBelowOne, example="--valid 0.01")
     check_number("seed", seed, Seed, example="seed=1")
     sources = find_sources([inputs] if isinstance(inputs, str | Path) else inputs)
     choice = _choose_tokenizer(tokenizer_options, like)
+    check_readable(sources, reading)
     request = CorpusRequest(
         sources=[source_identity(source) for source in sources],
         options=asdict(reading),
@@ -84,21 +121,28 @@ def prepare(
         tokenizer=choice.description,
         shard_bytes=SHARD_BYTES,
     )
+    return CorpusPlan(sources, reading, choice, request)
+
+
+def write_corpus(plan: CorpusPlan, output: Output, *, workers: int = 0) -> Corpus:
+    """Write a corpus as planned, or resume it, and open it."""
     with OutputFolder(
         output.out,
         markers=(CORPUS_FILE, PREPARE_FILE),
         overwrite=output.overwrite,
         resume=output.resume,
+        sources=plan.sources,
     ) as folder:
         if folder.resuming and is_corpus(folder.path):
-            check_request(read_manifest(folder.path).request, request, folder.path)
+            check_request(read_manifest(folder.path).request, plan.request, folder.path)
             notice(f"{folder.path} is already finished")
             _remove_state(folder.path)
             return Corpus.open(folder.path)
-        work = _Preparation(folder, sources, reading, request)
+        folder.begin()
+        work = _Preparation(folder, plan)
         try:
             scan = work.scan()
-            tokenizer = work.tokenizer(choice, scan)
+            tokenizer = work.tokenizer(plan.choice, scan)
             work.encode(tokenizer, scan, workers or cores())
             return work.finish(tokenizer, scan)
         except InputError:
@@ -139,7 +183,10 @@ def _choose_tokenizer(options: TokenizerOptions, like: Tokenizer | None) -> _Tok
     steps = character_steps(like, lowercase=options.lowercase)
     changes = [f"tokenizer.kind={options.tokenizer_kind}"]
     changes += [] if options.vocab is None else [f"tokenizer.vocab={options.vocab}"]
-    return _TokenizerChoice(given, Recipe().with_changes(changes).tokenizer, steps)
+    spec = Recipe().with_changes(changes).tokenizer
+    if given is None:
+        check_vocab(spec)
+    return _TokenizerChoice(given, spec, steps)
 
 
 def character_steps(like: Tokenizer | None, *, lowercase: bool) -> list[Step]:
@@ -182,23 +229,17 @@ def _remove_state(folder: Path) -> None:
 class _Preparation:
     """The phases on one folder; each skips what was done before."""
 
-    def __init__(
-        self,
-        folder: OutputFolder,
-        sources: Sequence[str],
-        reading: Reading,
-        request: CorpusRequest,
-    ) -> None:
+    def __init__(self, folder: OutputFolder, plan: CorpusPlan) -> None:
         self.path = folder.path
-        self.sources = sources
-        self.reading = reading
+        self.sources = plan.sources
+        self.reading = plan.reading
         for leftover in self.path.glob(".*.tmp"):  # left by a write that was killed
             leftover.unlink()
         if folder.resuming:
             self.state = read_state(self.path)
-            check_request(self.state.request, request, self.path)
+            check_request(self.state.request, plan.request, self.path)
         else:
-            self._advance(PrepareState(request=request))
+            self._advance(PrepareState(request=plan.request))
 
     def scan(self) -> Scan:
         """Assign every document to a split."""

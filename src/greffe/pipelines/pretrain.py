@@ -25,8 +25,9 @@ from greffe.pipelines.choose_recipe import (
 from greffe.pipelines.corpus_batches import RowSource, evaluate_rows, rows_per_evaluation
 from greffe.pipelines.fit import Evaluated, Task, finish, fit
 from greffe.pipelines.model_card import write_model_card
-from greffe.pipelines.prepare import find_tokenizer, prepare
+from greffe.pipelines.prepare import CorpusPlan, find_tokenizer, plan_corpus, write_corpus
 from greffe.pipelines.run_folder import (
+    begin_folder,
     begin_run,
     check_same_data,
     check_same_recipe,
@@ -35,7 +36,7 @@ from greffe.pipelines.run_folder import (
 )
 from greffe.pipelines.vocabulary_transfer import transfer_vocabulary
 from greffe.pipelines.warm_start import warm_start
-from greffe.progress import notice
+from greffe.progress import notice, quiet
 from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.training.checkpoint import (
     TrainingState,
@@ -71,14 +72,16 @@ def pretrain(
     request = _Request(inputs, parent, training, tokenizer_options, reading, valid, known)
     _check_flags(request)
     world = World.join()
-    recipe = _choose_recipe(request, output, world)
-    threads = set_up_compute(recipe.train.threads)
     sources = [*inputs, *([parent.path] if parent else [])]
     with run_folder(output, world, sources) as folder:
+        recipe = _choose_recipe(request, output, world)
+        threads = set_up_compute(recipe.train.threads)
         run = RunDirectory(folder.path)
         if folder.resuming and is_finished(run, recipe):
             return run
-        text = _open_corpus(request, run, recipe, world)
+        plan = _plan_text(request, recipe, world)
+        begin_folder(folder, world)
+        text = _open_corpus(plan, run, world)
         recipe = recipe.with_vocab(text.tokenizer.size)
         data = {"corpus": text.manifest.data_hash}
         if folder.resuming:
@@ -197,31 +200,30 @@ def _choose_recipe(request: _Request, output: Output, world: World) -> Recipe:
         changes = [f"tokenizer.vocab={vocab}", *training.changes]
         training = replace(training, changes=changes)
     recipe = choose_recipe(training, parent, autosized)
+    language_spec(recipe.objective)
     if parent is not None:  # a mismatch is an error before the work starts
         check_same_architecture(parent.recipe().model, recipe.model, parent.name)
     return recipe
 
 
-def _open_corpus(request: _Request, run: RunDirectory, recipe: Recipe, world: World) -> Corpus:
-    """Open the prepared corpus, or prepare raw text inside the run; check the tokenizer."""
+def _plan_text(request: _Request, recipe: Recipe, world: World) -> Corpus | CorpusPlan:
+    """Open the prepared corpus, or plan to prepare raw text; check all that is known before."""
+    text: Corpus | CorpusPlan
     if is_prepared(request.inputs):
         text = Corpus.open(request.inputs[0])
         if world.is_main:
             text.verify()
     else:
-        folder = run.path / CORPUS_FOLDER
-        if world.is_main:
-            _prepare_corpus(request, folder, recipe)
-        world.barrier()
-        text = Corpus.open(folder)
-    if text.tokenizer.lowercases:
-        notice("the tokenizer lowercases all text: the base will generate lowercase text only")
+        text = _plan_corpus(request, recipe)
     if request.parent is not None:
-        _check_vocabulary(request, request.parent, text)
+        with quiet():
+            run_weights(request.parent)  # damaged ones are found before hours of preparing text
+        if text.tokenizer is not None:
+            _check_vocabulary(request, request.parent, text.tokenizer)
     return text
 
 
-def _prepare_corpus(request: _Request, folder: Path, recipe: Recipe) -> None:
+def _plan_corpus(request: _Request, recipe: Recipe) -> CorpusPlan:
     options = replace(
         request.tokenizer_options,
         tokenizer_kind=recipe.tokenizer.kind,
@@ -229,9 +231,8 @@ def _prepare_corpus(request: _Request, folder: Path, recipe: Recipe) -> None:
     )
     if request.keeps_tokenizer:
         options = replace(options, tokenizer=request.parent_tokenizer)
-    prepare(
+    return plan_corpus(
         request.inputs,
-        Output(out=folder, resume=True),
         tokenizer_options=options,
         like=request.parent_tokenizer if options.tokenizer is None else None,
         reading=request.reading,
@@ -240,19 +241,31 @@ def _prepare_corpus(request: _Request, folder: Path, recipe: Recipe) -> None:
     )
 
 
-def _check_vocabulary(request: _Request, parent: RunDirectory, text: Corpus) -> None:
-    """Raise an error unless the corpus has the parent's tokenizer, or the new vocabulary's size."""
-    size, new_vocab = text.tokenizer.size, request.tokenizer_options.new_vocab
+def _open_corpus(text: Corpus | CorpusPlan, run: RunDirectory, world: World) -> Corpus:
+    """Return the prepared corpus; raw text is prepared inside the run."""
+    if isinstance(text, CorpusPlan):
+        folder = run.path / CORPUS_FOLDER
+        if world.is_main:
+            write_corpus(text, Output(out=folder, resume=True))
+        world.barrier()
+        text = Corpus.open(folder)
+    if text.tokenizer.lowercases:
+        notice("the tokenizer lowercases all text: the base will generate lowercase text only")
+    return text
+
+
+def _check_vocabulary(request: _Request, parent: RunDirectory, tokenizer: Tokenizer) -> None:
+    """Raise an error unless the text has the parent's tokenizer, or the new vocabulary's size."""
+    size, new_vocab = tokenizer.size, request.tokenizer_options.new_vocab
     if request.keeps_tokenizer:
         check_tokenizer(
             parent.manifest().lineage.tokenizer,
-            text.tokenizer.fingerprint,
-            str(text.path),
+            tokenizer.fingerprint,
+            str(request.inputs[0]),
             hint="prepare the text again with greffe prepare --tokenizer RUN, or transfer the "
             f"weights to this vocabulary with --new-vocab {size}",
         )
-    is_given = is_prepared(request.inputs) or request.tokenizer_options.tokenizer is not None
-    if new_vocab is not None and is_given and new_vocab != size:
+    if new_vocab is not None and new_vocab != size:
         raise MismatchError(
             f"The tokenizer of this text has {size:,} pieces.",
             expected=f"--new-vocab {size}",

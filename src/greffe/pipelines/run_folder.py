@@ -30,6 +30,12 @@ def run_folder(output: Output, world: World, sources: Sequence[str | Path] = ())
     return folder
 
 
+def begin_folder(folder: OutputFolder, world: World) -> None:
+    """Begin the work in a run's folder, before any rank reads what is in it."""
+    folder.begin()
+    world.barrier()
+
+
 def begin_run(run: RunDirectory, recipe: Recipe, tokenizer: Tokenizer, manifest: Manifest) -> None:
     """Write the recipe, the tokenizer and, last, the manifest, which makes the folder a run."""
     run.write_recipe(recipe)

@@ -83,8 +83,9 @@ def compare(request: StudyRequest, out: str | Path, *, overwrite: bool = False) 
         resume=not overwrite,
         sources=request.sources,
     )
-    plan = make_plan(request)
     with folder:
+        plan = make_plan(request)
+        folder.begin()
         study = StudyDirectory(folder.path)
         manifest = _manifest(plan)
         study.write_manifest(manifest)

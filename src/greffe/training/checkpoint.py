@@ -237,6 +237,7 @@ def write_half(run: RunDirectory, out: str | Path) -> RunDirectory:
         )
     weights = {name: _halved(name, tensor) for name, tensor in run_weights(run)[0].items()}
     with OutputFolder(out, overwrite=True, sources=[run.path]) as folder:
+        folder.begin()
         made = RunDirectory(folder.path)
         made.write_recipe(run.recipe())
         load_tokenizer(run).save(made.tokenizer_path)

@@ -11,6 +11,7 @@ from greffe.config.recipe import Recipe
 from greffe.errors import MismatchError, RecipeError
 from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.pipelines.run_folder import (
+    begin_folder,
     check_same_data,
     check_same_recipe,
     flatten,
@@ -86,7 +87,8 @@ def test_a_finished_run_prints_a_notice(
 
 def test_a_folder_left_before_its_manifest_can_be_resumed(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    with pytest.raises(KeyboardInterrupt), run_folder(Output(out=path), World()):
+    with pytest.raises(KeyboardInterrupt), run_folder(Output(out=path), World()) as folder:
+        begin_folder(folder, World())
         RunDirectory(path).write_recipe(Recipe())
         raise KeyboardInterrupt
     with run_folder(Output(out=path, resume=True), World()) as folder:

@@ -79,6 +79,7 @@ class LinearArm(TrainedArm):
         folder: Path,
     ) -> None:
         with OutputFolder(folder, overwrite=True) as taken:
+            taken.begin()
             write_linear_run(
                 taken.path,
                 model,
