@@ -24,6 +24,7 @@ from greffe.config.options import (
 )
 from greffe.config.sections import LongTexts
 from greffe.data.corpus import Corpus
+from greffe.data.overlap import check_corpora
 from greffe.data.tokenizer import Tokenizer
 from greffe.doctor.examine import examine
 from greffe.doctor.finding import Finding, PartName
@@ -46,7 +47,12 @@ from greffe.pipelines.intermediate import finetune_in_stages
 from greffe.pipelines.labelled import Examples, data_hash, load_examples
 from greffe.pipelines.provenance import lineage_of, trained_on
 from greffe.progress import notice
-from greffe.report.build import HTML_FILE, write_runs_report, write_study_report
+from greffe.report.build import (
+    HTML_FILE,
+    check_report_folder,
+    write_runs_report,
+    write_study_report,
+)
 from greffe.report.catalog import load_catalog
 from greffe.report.number_format import Language
 from greffe.report.verdict import Verdict, verdict
@@ -341,6 +347,7 @@ def compare(
     The same call resumes an interrupted study and reuses what is done. `feature_runs` and
     `aux_data` add an arm each; `corpus` is searched for the test texts.
     """
+    load_catalog(language)  # an unknown language is an error before the work
     request = StudyRequest(
         arms=ArmOptions(
             base=open_base(base),
@@ -368,6 +375,7 @@ def report(
     language: Language = "en",
 ) -> Path:
     """Rebuild the report from what is on disk: of one study, or of runs side by side."""
+    load_catalog(language)  # an unknown language is an error before the work
     several = [paths] if isinstance(paths, str | Path) else list(paths)
     studies = [path for path in several if StudyDirectory(path).is_study]
     if not studies:
@@ -379,6 +387,7 @@ def report(
                 hint="--out FOLDER",
             )
         folder = Path(out) if out is not None else runs[0].path
+        check_report_folder(folder)
         return write_runs_report([run_document(run) for run in runs], folder, language=language)
     if len(several) > 1:
         raise InputError(
@@ -389,6 +398,7 @@ def report(
         )
     study = StudyDirectory.open(several[0])
     folder = Path(out) if out is not None else study.path
+    check_report_folder(folder, study)
     return write_study_report(study.document(), folder, language=language)
 
 
@@ -417,6 +427,7 @@ def doctor(
         "test": tables.test,
     }
     opened = None if run is None else open_base(run)
+    check_corpora(corpus, reading)
     return examine(
         {name: load_examples(part, reading) for name, part in given.items() if part is not None},
         tokenizer=None if opened is None else load_classification_tokenizer(opened),

@@ -11,11 +11,15 @@ from pathlib import Path
 from greffe.api import Run, Study, compare, load, pretrain
 from greffe.config.options import Output
 from greffe.model.parameters import account
+from greffe.output_folder import OutputFolder
 from greffe.progress import notice
+from greffe.run import RUN_FILE
 from greffe.samples.reviews import reviews_folder
 from greffe.study.document import Arm
+from greffe.study.folder import STUDY_FILE
 
 BASE = "greffe-fr"
+BASE_FOLDER, STUDY_FOLDER = "base", "study"
 SEEDS = 6  # the smallest number with which a difference can be significant
 STEPS = 20
 PROMPT = "Bonjour les"
@@ -32,6 +36,9 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
     """Run all steps that are not done yet in the folder `out`; return the verdict in words."""
     folder = Path(out)
     reviews = reviews_folder()
+    for name, marker in ((BASE_FOLDER, RUN_FILE), (STUDY_FOLDER, STUDY_FILE)):
+        # Refused now, not after the pretraining.
+        OutputFolder(folder / name, markers=(marker,), overwrite=overwrite, resume=not overwrite)
     notice(
         f"greffe demo, two to three minutes: continue to pretrain {BASE}, a small French language "
         "model, on 300 book reviews;\nfine-tune it and the same network from scratch on 500 "
@@ -44,7 +51,7 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
     _heading("2. A little more pretraining, on 300 reviews without labels")
     base = pretrain(
         reviews / "unlabelled.txt",
-        output=Output(out=folder / "base", overwrite=overwrite, resume=not overwrite),
+        output=Output(out=folder / BASE_FOLDER, overwrite=overwrite, resume=not overwrite),
         from_=BASE,
         budget=f"{STEPS}steps",
         valid=0.1,
@@ -58,7 +65,7 @@ def demo(out: str | Path, *, overwrite: bool = False) -> str:
         data=reviews / "train.tsv",
         valid=reviews / "valid.tsv",
         test=reviews / "test.tsv",
-        out=folder / "study",
+        out=folder / STUDY_FOLDER,
         seeds=SEEDS,
         overwrite=overwrite,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from typing import Self
 from filelock import FileLock, Timeout
 
 from greffe.errors import RunBusyError, RunError, RunExistsError
+from greffe.storage import check_writable, unusable
 
 LOCK_FILE = ".lock"
 UNFINISHED_FILE = ".greffe"
@@ -62,7 +62,7 @@ class OutputFolder:
             self._check()
             self._check_access()
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-            raise self._unusable("used", error) from None
+            raise unusable(self.path, "used", error) from None
 
     def __enter__(self) -> Self:
         if self.is_main:
@@ -79,7 +79,7 @@ class OutputFolder:
                 self._empty()
             (self.path / UNFINISHED_FILE).touch()
         except OSError as error:
-            raise self._unusable("written", error) from None
+            raise unusable(self.path, "written", error) from None
 
     def __exit__(
         self,
@@ -134,13 +134,7 @@ class OutputFolder:
 
     def _check_access(self) -> None:
         """Raise an error if the folder cannot be created or written, or is in use."""
-        path = self.path.resolve()
-        there = next(each for each in (path, *path.parents) if each.exists())
-        how = "written" if there == path else "created"
-        if not there.is_dir():
-            raise self._unusable(how, f"{there} is not a folder")
-        if not os.access(there, os.W_OK | os.X_OK):
-            raise self._unusable(how, f"no permission to write to {there}")
+        check_writable(self.path)
         # The file may be left by a killed process. One rank alone: another one would look like a
         # process that holds it.
         if self.is_main and (self.path / LOCK_FILE).is_file():
@@ -171,7 +165,7 @@ class OutputFolder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             self._remove_created()
-            raise self._unusable("created", error) from None
+            raise unusable(self.path, "created", error) from None
         try:
             self._acquire()
         except RunError:
@@ -188,22 +182,13 @@ class OutputFolder:
                 hint="wait for it to end, or choose another --out",
             ) from None
         except OSError as error:
-            raise self._unusable("written", error) from None
+            raise unusable(self.path, "written", error) from None
 
     def _remove_created(self) -> None:
         """Remove the folders that were made for this command, unless something is in them."""
         for folder in self._created:
             with suppress(OSError):
                 folder.rmdir()
-
-    def _unusable(self, how: str, error: Exception | str) -> RunError:
-        reason = error.strerror if isinstance(error, OSError) else None
-        return RunError(
-            f"{self.path} cannot be {how}.",
-            expected="a folder that may be written to",
-            found=reason or str(error),
-            hint="choose another --out",
-        )
 
     def _empty(self) -> None:
         """Remove everything that greffe has written to the folder."""

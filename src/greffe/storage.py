@@ -95,6 +95,30 @@ def first_problem(error: ValidationError) -> str:
     return f"{where}: {problem}" if where else problem
 
 
+def check_writable(folder: Path) -> None:
+    """Raise an error unless a folder can be written to, or created; change nothing."""
+    try:
+        path = folder.resolve()
+        there = next(each for each in (path, *path.parents) if each.exists())
+        is_folder, is_writable = there.is_dir(), os.access(there, os.W_OK | os.X_OK)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise unusable(folder, "used", error) from None
+    if not is_folder or not is_writable:
+        reason = "no permission to write to" if is_folder else "not a folder:"
+        raise unusable(folder, "written" if there == path else "created", f"{reason} {there}")
+
+
+def unusable(folder: Path, how: str, error: Exception | str) -> RunError:
+    """Return the error for a folder that cannot be created, written or used for output."""
+    reason = error.strerror if isinstance(error, OSError) else None
+    return RunError(
+        f"{folder} cannot be {how}.",
+        expected="a folder that may be written to",
+        found=reason or str(error),
+        hint="choose another --out",
+    )
+
+
 def disk_error(error: OSError, path: Path) -> RunError:
     """Turn a failed write into an error for the user."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)

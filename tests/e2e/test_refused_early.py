@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import greffe
+from greffe.errors import GreffeError
+from greffe.lab.run_lab import lab
+from greffe.progress import quiet
 from greffe.study.folder import STUDY_FILE
 
 WORK = (
@@ -18,6 +22,8 @@ WORK = (
     "greffe.pipelines.linear.fit_linear",
     "greffe.study.arms.linear_fit.fit_linear",
     "greffe.doctor.checks.known_from_corpus.corpus_overlap",
+    "greffe.lab.run_lab.mask_task",
+    "greffe.api.run_document",
 )
 """The steps that take time; nothing may be refused after the first of them."""
 
@@ -29,6 +35,13 @@ FILES = {
     "one_class.tsv": b"positif\tun livre\n" * 4,
     "other_labels.tsv": b"bon\tun livre\nmauvais\tun film\n" * 4,
     "text.txt": b"une ligne\n",
+    "mine/report.md": b"years of work",
+    "lab/sentencepiece.french.model": b"no model",
+    "lab/dict.txt": b"un 1\n",
+    "lab/cls-books/train.review.spm": "▁Un ▁roman .\n".encode(),
+    "lab/cls-books/valid.review.spm": "▁Un ▁autre .\n".encode(),
+    "begun/.greffe": b"",
+    "begun/study/thesis.docx": b"years of work",
 }
 
 
@@ -36,6 +49,7 @@ FILES = {
 def inputs(tmp_path: Path, world, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """The paths that commands name; from here on, any work is an error."""
     for name, content in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)
     (tmp_path / "unfinished").mkdir()
     (tmp_path / "unfinished" / "prepare.json").write_text("{}")
@@ -189,3 +203,71 @@ def test_corpora_and_runs(command, inputs, words, message) -> None:
 def test_the_folder_is_refused_first(command, inputs, words) -> None:
     refuse(command, f"{words} --out {{here}}", inputs, "greffe did not write")
     refuse(command, f"{words} --out {{here}}/text.txt/below", inputs, "cannot be created")
+
+
+# --- the lab, the demo and reports ----------------------------------------------------------------
+
+LAB = "lab --out {here}/new/lab "
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (LAB + "--budget 20x", "'20x'"),
+        (LAB + "--seeds 100000", "seeds"),
+        (LAB + "--corpus {text}", "--lab-data"),
+        (LAB + "--lab-data {here}", "does not contain"),
+        (LAB + "--lab-data {here}/lab", "sentencepiece.french.model"),
+        (LAB + "--docs {here}/text.txt/below", "cannot be created"),
+        ("lab --out {here}", "greffe did not write"),
+        ("lab --out {here} --overwrite", "greffe did not write"),
+        ("lab --out {here}/begun", "greffe did not write"),
+        ("demo --out {here}/begun", "greffe did not write"),
+        ("demo --out {here}/text.txt", "cannot be created"),
+        ("report {base} --out {here}/text.txt", "cannot be written"),
+        ("report {base} --out {here}/text.txt/below", "cannot be created"),
+        ("report {base} --out {here}/mine", "greffe did not write"),
+        ("report {base} --out {here}/study", "another study"),
+        ("report {base} {here}/missing --out {here}/new", "no run"),
+        ("doctor --data {train} --corpus {here}/missing.txt", "missing.txt"),
+        ("doctor --data {train} --corpus {here}/columns.csv", "--text-column"),
+        ("doctor --data {train} --test {here}/missing.tsv --corpus {text}", "missing.tsv"),
+        ("show positions {here}/damaged --out {here}/positions.bmp", "unsupported format"),
+        ("show positions {here}/damaged --out .", "unsupported format"),
+        ("show positions {here}/damaged --out {here}/text.txt/a.png", "cannot be written"),
+        ("predict {classifier} --format csv --input {here}/missing.txt", "missing.txt"),
+        ("predict {classifier} --format csv --input {here}/columns.csv", "--text-column"),
+        ("evaluate {classifier} --data {here}/other_labels.tsv", "'bon'"),
+    ],
+)
+def test_other_verbs(command, inputs, words, message) -> None:
+    study = inputs["here"] / "study"
+    study.mkdir()
+    (study / STUDY_FILE).write_text("{}")
+    (study / "report.json").write_text("{}")
+    refuse(command, words, inputs, message)
+
+
+# --- Python ---------------------------------------------------------------------------------------
+
+
+def test_python_is_refused_as_early(world, inputs) -> None:
+    out = inputs["here"] / "deep" / "out"
+    before = snapshot(inputs["here"])
+    with quiet():
+        for call in (
+            lambda: greffe.compare(world.base, data=world.train, test=world.train, out=out),
+            lambda: greffe.compare(world.base, data=world.train, out=out, language="xx"),
+            lambda: greffe.compare(world.base, data=world.train, out=out, seeds=[1, 1]),
+            lambda: greffe.report(world.base, out, language="xx"),
+            lambda: greffe.pretrain(world.text, out, objective="classification"),
+            lambda: greffe.pretrain(world.text, out, valid=2.0),
+            lambda: greffe.prepare(world.text, out, vocab=200),
+            lambda: greffe.finetune(world.base, data=[("un", "a")], out=out),
+            lambda: greffe.linear(data=world.train, out=out, tfidf=False),
+            lambda: lab(out, language="xx"),  # type: ignore[arg-type]
+            lambda: lab(out, seeds=-1),
+        ):
+            with pytest.raises(GreffeError):
+                call()
+    assert snapshot(inputs["here"]) == before

@@ -9,7 +9,15 @@ import pytest
 from pydantic import BaseModel
 
 from greffe.errors import CorruptError, RunError
-from greffe.storage import disk_error, file_hash, read_json, read_model, write_atomic, write_json
+from greffe.storage import (
+    check_writable,
+    disk_error,
+    file_hash,
+    read_json,
+    read_model,
+    write_atomic,
+    write_json,
+)
 
 
 def test_write_atomic_replaces_and_leaves_no_other_file(tmp_path: Path) -> None:
@@ -72,6 +80,22 @@ def test_a_file_of_another_version_is_named(tmp_path: Path) -> None:
         read_model(Settings, path, "settings", hint="start again")
     assert (caught.value.expected, caught.value.hint) == ("settings", "start again")
     assert caught.value.found == "format: Input should be 1"
+
+
+def test_a_folder_that_cannot_be_written_is_known_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_writable(tmp_path)
+    check_writable(tmp_path / "a" / "b")
+    (tmp_path / "file").write_text("")
+    for path, how in (("file", "written"), ("file/below", "created"), ("nul\0", "used")):
+        with pytest.raises(RunError, match=f"cannot be {how}"):
+            check_writable(tmp_path / path)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
+    with pytest.raises(RunError, match="cannot be created") as caught:
+        check_writable(tmp_path / "a" / "b")
+    assert f"permission to write to {tmp_path}" in str(caught.value.found)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_file_hash_is_sha256(tmp_path: Path) -> None:

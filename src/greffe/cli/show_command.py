@@ -100,10 +100,12 @@ def _recipe_of(name: str) -> tuple[Recipe, RunDirectory | None]:
 
 
 def _draw(kind: str, recipe: Recipe, run: RunDirectory | None, out: Path | None, size: int) -> None:
-    from greffe.inference.drawing import draw_text, save_figure
+    from greffe.inference.drawing import check_figure, draw_text, save_figure
     from greffe.inference.model_diagrams import mask_diagram, positions_diagram
     from greffe.training.checkpoint import load_model
 
+    if out is not None:
+        check_figure(out)
     if run is not None:
         manifest = run.manifest()
         is_causal = (manifest.direction or manifest.directions[0]) == "causal"

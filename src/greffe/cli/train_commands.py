@@ -192,7 +192,10 @@ def lab(
     """Answer the lab's five questions by running them, as one page. About four minutes."""
     from greffe.lab.lab_page import PAGE_FILE, lab_answers, lab_catalog
     from greffe.lab.run_lab import lab as run_lab
+    from greffe.storage import check_writable
 
+    if docs is not None:
+        check_writable(docs)
     document = run_lab(
         out,
         lab_data=lab_data,

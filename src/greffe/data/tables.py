@@ -10,14 +10,19 @@ from pathlib import Path
 
 from greffe.config.options import Reading
 from greffe.data.columns import (
-    Table,
     find_label,
     find_text,
     label_of,
     notice_duplicates,
     text_of,
 )
-from greffe.data.files import STANDARD_INPUT, check_file, split_suffix, whole_lines
+from greffe.data.files import (
+    STANDARD_INPUT,
+    check_encoding,
+    check_file,
+    split_suffix,
+    whole_lines,
+)
 from greffe.data.rows import PairTable
 from greffe.data.text import open_table, table_texts
 from greffe.errors import DataError
@@ -58,15 +63,18 @@ def read_examples(source: str | Path, options: Reading) -> Iterator[Example]:
 
 
 def read_texts(source: str | Path, options: Reading) -> Iterator[str]:
-    """Yield every text, including empty ones: lines of a file or standard input (`-`), or rows."""
+    """Open a source; then yield every text, including empty ones: lines, or rows of a table.
+
+    A generator function would find a missing file or column only when the first text is requested.
+    """
     source = str(source)
-    table: Table | None = None
     if source != STANDARD_INPUT:
         table = PairTable.find(source, options.encoding) or open_table(source, options)
-    if table is not None:
-        yield from table_texts(table, options)
-    else:
-        yield from (line.text for line in whole_lines(source, options.encoding))
+        if table is not None:
+            return table_texts(table, options)
+        check_file(source)
+    encoding = check_encoding(options.encoding)
+    return (line.text for line in whole_lines(source, encoding))
 
 
 # --- labels -------------------------------------------------------------------------------------

@@ -215,11 +215,13 @@ def check_readable(sources: Iterable[str], options: Reading) -> None:
 
 
 def table_texts(table: Table, options: Reading) -> Iterator[str]:
-    """Yield the text of every row; a blank line is an empty text."""
+    """Find the text column; then yield the text of every row. A blank line is an empty text."""
     position = find_text(table, options.text_column)
     notice_duplicates(table)
-    for number, cells in table.rows([position]):
-        yield "" if cells is None else text_of(cells[0], table, number)
+    return (
+        "" if cells is None else text_of(cells[0], table, number)
+        for number, cells in table.rows([position])
+    )
 
 
 def read_documents(source: str, options: Reading) -> Generator[str]:

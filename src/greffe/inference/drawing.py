@@ -11,7 +11,7 @@ from torch import Tensor
 
 from greffe.errors import InputError, MissingExtraError
 from greffe.model.diagrams import Diagram, Panel
-from greffe.storage import disk_error, write_atomic
+from greffe.storage import check_writable, disk_error, write_atomic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,20 +84,11 @@ def _beside(blocks: list[list[str]], columns: int, gap: int = 3) -> list[str]:
 
 def save_figure(diagram: Diagram, path: Path) -> None:
     """Write a diagram as .png or .svg, by suffix; the folder is created if necessary."""
-    kind = path.suffix.lower()
-    if kind not in SUFFIXES:
-        raise InputError(
-            f"Cannot draw to {path}: unsupported format.",
-            expected=f"a name that ends in {' or '.join(SUFFIXES)}",
-            found=repr(path.suffix) if path.suffix else "no suffix",
-            hint=f"for example {path.with_suffix('.png')}",
-        )
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "Drawing to a file") from None
+    check_figure(path)
+    import matplotlib
+    from matplotlib.figure import Figure
 
+    kind = path.suffix.lower()
     # Keep text as text in an SVG, and make the output reproducible.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "greffe"}):
         figure = Figure(layout="constrained", dpi=150)
@@ -110,6 +101,22 @@ def save_figure(diagram: Diagram, path: Path) -> None:
     except OSError as error:
         raise disk_error(error, path) from error
     write_atomic(path, buffer.getvalue())
+
+
+def check_figure(path: Path) -> None:
+    """Raise an error if no figure can be written to this path."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(
+            f"Cannot draw to {path}: unsupported format.",
+            expected=f"a name that ends in {' or '.join(SUFFIXES)}",
+            found=repr(path.suffix) if path.suffix else "no suffix",
+            hint="for example --out mask.png",
+        )
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "Drawing to a file") from None
+    check_writable(path.parent)
 
 
 def _compose(figure: Figure, diagram: Diagram) -> None:

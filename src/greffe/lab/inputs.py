@@ -13,12 +13,17 @@ from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.config.spec import Spec
 from greffe.data.tables import read_examples
+from greffe.data.text import check_readable, find_sources
+from greffe.data.tokenizer import import_sentencepiece
 from greffe.errors import DataError
 from greffe.lab.lab_document import LabData
 from greffe.lab.tasks import TaskSize
+from greffe.pipelines.labelled import load_examples
 from greffe.progress import notice
 from greffe.samples.toy import toy_documents, toy_reviews
 from greffe.storage import write_atomic
+from greffe.study.parts import check_measurable, part_data
+from greffe.study.runner import SPLIT_SEED
 
 SENTENCEPIECE, DICTIONARY = "sentencepiece.french.model", "dict.txt"
 TRAIN, TEST = "cls-books/train.review.spm", "cls-books/valid.review.spm"
@@ -98,16 +103,6 @@ def file_inputs(
     overwrite: bool,
 ) -> Inputs:
     """Return the lab's reviews and vocabulary; without a corpus, the bases read the reviews."""
-    missing = [
-        name for name in (SENTENCEPIECE, DICTIONARY, TRAIN, TEST) if not (lab_data / name).is_file()
-    ]
-    if missing:
-        raise DataError(
-            f"{lab_data} does not contain the lab's files.",
-            expected=f"{SENTENCEPIECE}, {DICTIONARY}, {TRAIN}, {TEST} and their .label files",
-            found=f"no {', no '.join(missing)}",
-            hint="without --lab-data, the lab runs on a generated sample",
-        )
     text = Path(corpus) if corpus is not None else folder / "reviews.txt"
     if corpus is None:
         notice("no --corpus given: the bases read only the training reviews, which is little text")
@@ -135,6 +130,25 @@ def file_inputs(
             recipe="lab",
         ),
     )
+
+
+def check_files(lab_data: Path, corpus: str | Path | None) -> None:
+    """Raise an error unless every file of the lab can be used; write nothing."""
+    missing = [
+        name for name in (SENTENCEPIECE, DICTIONARY, TRAIN, TEST) if not (lab_data / name).is_file()
+    ]
+    if missing:
+        raise DataError(
+            f"{lab_data} does not contain the lab's files.",
+            expected=f"{SENTENCEPIECE}, {DICTIONARY}, {TRAIN}, {TEST} and their .label files",
+            found=f"no {', no '.join(missing)}",
+            hint="without --lab-data, the lab runs on a generated sample",
+        )
+    import_sentencepiece(lab_data / SENTENCEPIECE, lab_data / DICTIONARY)
+    train, test = (load_examples(lab_data / name, Reading()) for name in (TRAIN, TEST))
+    check_measurable(part_data(train, None, test, SPLIT_SEED))
+    if corpus is not None:
+        check_readable(find_sources([corpus]), Reading())
 
 
 def _write_lines(path: Path, lines: Iterable[str], overwrite: bool) -> None:

@@ -10,28 +10,35 @@ from pathlib import Path
 from typing import TypeVar
 
 from greffe.api import Run, Study, compare, prepare, pretrain
+from greffe.config.bounds import Trainings, check_number
+from greffe.config.options import Training
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.config.spec import Spec
-from greffe.data.corpus import Corpus
+from greffe.data.corpus import CORPUS_FILE, PREPARE_FILE, Corpus
 from greffe.errors import RecipeError
 from greffe.inference.matrices import model_matrices
 from greffe.lab.counting import count_parameters
-from greffe.lab.inputs import Inputs, LabSize, file_inputs, sample_inputs
+from greffe.lab.inputs import Inputs, LabSize, check_files, file_inputs, sample_inputs
 from greffe.lab.lab_document import Attention, ChainTask, LabDocument, MaskTask, OrderTask
-from greffe.lab.lab_page import write_lab_page
+from greffe.lab.lab_page import lab_catalog, write_lab_page
 from greffe.lab.tasks import TaskSize, one_thread
 from greffe.lab.two_heads import examine_heads
 from greffe.lab.without_mask import mask_task
 from greffe.lab.without_positions import chain_task, order_task
+from greffe.output_folder import OutputFolder
+from greffe.pipelines.choose_recipe import choose_recipe
 from greffe.progress import Progress, notice
 from greffe.report.number_format import Language
+from greffe.run import RUN_FILE
 from greffe.storage import disk_error, read_model, write_json
 from greffe.study.arms.pretrained_arm import PretrainedArm
+from greffe.study.folder import STUDY_FILE
 from greffe.training.compute import set_up_compute
 
 LAB_FILE = "lab.json"
-DATA, STUDY = "data", "study"
+DATA, CORPUS, STUDY = "data", "corpus", "study"
+OBJECTIVES = ("causal", "masked")
 MASKED_ARM = "masked"
 
 _Task = TypeVar("_Task", MaskTask, OrderTask, ChainTask)
@@ -62,16 +69,57 @@ def lab(
             expected="--corpus TEXT together with --lab-data DIR",
             hint="to study a base of your own text, use greffe compare",
         )
-    folder, size = Path(out), size or LabSize()
+    size = size or LabSize()
+    with OutputFolder(
+        out,
+        markers=(LAB_FILE,),
+        overwrite=overwrite,
+        resume=not overwrite,
+        sources=[path for path in (lab_data, corpus) if path is not None],
+    ) as taken:
+        folder = taken.path
+        lab_catalog(language)
+        choose_recipe(Training(recipe="lab", budget=budget), parent=None)
+        if seeds is not None:
+            check_number("seeds", seeds, Trainings, example="--seeds 8")
+        if lab_data is not None:
+            check_files(Path(lab_data), corpus)
+        _check_folders(folder, overwrite)
+        taken.begin()
+        inputs = _inputs(folder / DATA, lab_data, corpus, size, budget, overwrite)
+        return _answer(folder, inputs, size, seeds or inputs.seeds, language, overwrite)
+
+
+def _check_folders(folder: Path, overwrite: bool) -> None:
+    """Refuse the folder of a later step now, not after minutes of earlier steps."""
+    corpus = (CORPUS_FILE, PREPARE_FILE)
+    steps = {CORPUS: corpus, **dict.fromkeys(OBJECTIVES, (RUN_FILE,)), STUDY: (STUDY_FILE,)}
+    for name, markers in steps.items():
+        OutputFolder(folder / name, markers=markers, overwrite=overwrite, resume=not overwrite)
+
+
+def _inputs(
+    data: Path,
+    lab_data: str | Path | None,
+    corpus: str | Path | None,
+    size: LabSize,
+    budget: str | None,
+    overwrite: bool,
+) -> Inputs:
+    """Write the inputs that are generated, and return all of them."""
     try:
-        (folder / DATA).mkdir(parents=True, exist_ok=True)
+        data.mkdir(exist_ok=True)
     except OSError as error:
-        raise disk_error(error, folder / DATA) from error
-    inputs = (
-        sample_inputs(folder / DATA, size, budget, overwrite)
-        if lab_data is None
-        else file_inputs(folder / DATA, Path(lab_data), corpus, size, budget, overwrite)
-    )
+        raise disk_error(error, data) from error
+    if lab_data is None:
+        return sample_inputs(data, size, budget, overwrite)
+    return file_inputs(data, Path(lab_data), corpus, size, budget, overwrite)
+
+
+def _answer(
+    folder: Path, inputs: Inputs, size: LabSize, seeds: int, language: Language, overwrite: bool
+) -> LabDocument:
+    """Run the experiments of all questions and write the page."""
     own = load_recipe("lab")
     set_up_compute()
 
@@ -80,7 +128,7 @@ def lab(
     notice("questions 4 and 5: a causal and a masked base, on the same budget")
     causal, masked, documents = _bases(folder, inputs, overwrite)
     notice("questions 4 and 5: the study")
-    study = _study(folder, inputs, causal, masked, seeds or inputs.seeds, language, overwrite)
+    study = _study(folder, inputs, causal, masked, seeds, language, overwrite)
     notice("questions 2 and 3: heads and parameters")
     found = study.results
     classifier = next(arm.kept_run for arm in found.arms if arm.name == PretrainedArm.kind)
@@ -133,7 +181,7 @@ def _bases(folder: Path, inputs: Inputs, overwrite: bool) -> tuple[Run, Run, int
     resume = not overwrite
     corpus: Corpus = prepare(
         inputs.corpus,
-        folder / "corpus",
+        folder / CORPUS,
         vocab=1_200,
         tokenizer=inputs.tokenizer,
         dictionary=inputs.dictionary,
@@ -150,7 +198,7 @@ def _bases(folder: Path, inputs: Inputs, overwrite: bool) -> tuple[Run, Run, int
             overwrite=overwrite,
             resume=resume,
         )
-        for objective in ("causal", "masked")
+        for objective in OBJECTIVES
     )
     return causal, masked, corpus.manifest.documents
 

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+from greffe.errors import InputError, quote
 from greffe.parsing import parse_toml
 from greffe.report.number_format import NARROW, NO_BREAK, Language, NumberFormat
 
@@ -84,6 +85,11 @@ class Catalog(NumberFormat):
 @cache
 def load_catalog(language: Language, *packages: str) -> Catalog:
     """Return the report's sentences, and those of further packages that build pages on it."""
+    if language not in get_args(Language):
+        raise InputError(
+            f"There is no report in the language {quote(language)}.",
+            expected=" or ".join(get_args(Language)),
+        )
     sentences: dict[str, str] = {}
     for package in ("greffe.report", *packages):
         sentences |= package_sentences(package, language)

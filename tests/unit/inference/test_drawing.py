@@ -108,7 +108,7 @@ def test_another_suffix_is_refused(name, tmp_path):
 
 def test_a_file_instead_of_a_folder_is_an_error(tmp_path):
     (tmp_path / "taken").write_text("")
-    with pytest.raises(RunError, match="could not write"):
+    with pytest.raises(RunError, match="cannot be written"):
         save_figure(mask_diagram(True, 16), tmp_path / "taken" / "mask.png")
 
 

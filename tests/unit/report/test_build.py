@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from greffe.errors import RunError
-from greffe.report.build import write_runs_report, write_study_report
+from greffe.errors import RunError, RunExistsError
+from greffe.report.build import check_report_folder, write_runs_report, write_study_report
 from greffe.study.document import StudyDocument
+from greffe.study.folder import STUDY_FILE, StudyDirectory
 from greffe.study.run_document import RunDocument
 
 TABLES = {
@@ -89,3 +90,22 @@ def test_a_report_of_runs(runs: list[RunDocument], tmp_path: Path) -> None:
         *(("runs/base", "100"), ("runs/base", "200")),
         *(("runs/base (2)", "100"), ("runs/base (2)", "200")),
     ]
+
+
+def test_a_report_replaces_no_other_study_and_no_file_of_the_user(
+    study: StudyDocument, tmp_path: Path
+) -> None:
+    mine, its_own = tmp_path / "mine", StudyDirectory(tmp_path / "study")
+    for folder in (mine, its_own.path):
+        folder.mkdir()
+    (its_own.path / STUDY_FILE).write_text("{}")
+    (its_own.path / "report.json").write_text("{}")
+    check_report_folder(its_own.path, its_own)
+    with pytest.raises(RunExistsError, match="another study"):
+        check_report_folder(its_own.path)
+    (mine / "report.md").write_text("years of work")
+    with pytest.raises(RunExistsError, match="did not write"):
+        check_report_folder(mine, its_own)
+    check_report_folder(tmp_path / "new")
+    write_study_report(study, tmp_path / "new")
+    check_report_folder(tmp_path / "new")

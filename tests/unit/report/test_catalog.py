@@ -15,6 +15,7 @@ import greffe
 from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
 from greffe.doctor.finding import PartName, Severity
+from greffe.errors import InputError
 from greffe.inference.language_samples import LanguageSample
 from greffe.inference.matrices import model_matrices
 from greffe.lab.head_sections import MISTAKES
@@ -52,6 +53,12 @@ def test_packages_do_not_redefine_each_others_sentences(language: Language) -> N
     report, lab = (package_sentences(package, language) for package in PACKAGES)
     assert not report.keys() & lab.keys()
     assert load_catalog(language, "greffe.lab").sentences == {**report, **lab}
+
+
+def test_an_unknown_language_is_an_error() -> None:
+    with pytest.raises(InputError, match="'xx'") as caught:
+        load_catalog("xx")  # type: ignore[arg-type]
+    assert caught.value.expected == "en or fr"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
