@@ -36,7 +36,7 @@ def save_classifier(classifier: LinearClassifier, folder: Path) -> None:
         folder / TENSORS_FILE,
         {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()},
     )
-    hashes = {"tensors": digest, "vocabularies": _terms_hash(vocabularies)}
+    hashes = {"tensors": digest, "vocabularies": terms_hash(vocabularies)}
     settings = classifier.settings.model_copy(
         update={"vocabularies": vocabularies, "hashes": hashes}
     )
@@ -68,7 +68,7 @@ def _read_settings(folder: Path) -> LinearSettings:
     settings = read_model(LinearSettings, path, "a linear classifier")
     vocabularies = settings.vocabularies
     if not set(vocabularies or {}) <= set(BLOCKS) or (
-        settings.hashes.get("vocabularies") != _terms_hash(vocabularies)
+        settings.hashes.get("vocabularies") != terms_hash(vocabularies)
     ):
         raise CorruptError(
             f"{path} is damaged: its vocabularies are not those that were saved.",
@@ -128,7 +128,7 @@ def _read_arrays(folder: Path, settings: LinearSettings) -> dict[str, np.ndarray
     return {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
-def _terms_hash(vocabularies: Mapping[str, Sequence[str]] | None) -> str:
+def terms_hash(vocabularies: Mapping[str, Sequence[str]] | None) -> str:
     """SHA-256 of all terms in order."""
     digest = hashlib.sha256()
     for name, terms in sorted((vocabularies or {}).items()):

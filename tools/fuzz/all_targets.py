@@ -1,0 +1,22 @@
+"""Every target by its name."""
+
+from __future__ import annotations
+
+from tools.fuzz import (
+    corpus_targets,
+    recipe_targets,
+    run_targets,
+    study_targets,
+    table_targets,
+    tensor_targets,
+    tokenizer_targets,
+)
+from tools.fuzz.targets import Target
+
+FAMILIES = (
+    *(recipe_targets, run_targets, tensor_targets, tokenizer_targets),
+    *(corpus_targets, table_targets, study_targets),
+)
+TARGETS: dict[str, Target] = {
+    target.name: target for family in FAMILIES for target in family.TARGETS
+}
