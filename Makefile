@@ -15,6 +15,7 @@ ARGS        ?=
 
 # How long the commands are killed and disturbed, and the seed of what happens to them.
 MINUTES     ?= 10
+INPUTS      ?= 50000
 SEED        ?= 1
 
 # Repeats the base that ships, from a folder of .txt.xz files; BUDGET is for a try.
@@ -26,7 +27,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo base docs test test-fast pytest pytest-alone browser lint types layers format torture bench clean
+.PHONY: help venv demo base docs test test-fast pytest pytest-alone browser lint types layers format torture fuzz bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +85,9 @@ layers: $(STAMP) ## who may import whom
 format: $(STAMP) ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix $(PATHS)
 	$(BIN)/ruff format $(PATHS)
+
+fuzz: $(STAMP) ## read changed files and command lines, look for crashes; INPUTS=50000, SEED=1
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.fuzz --inputs $(INPUTS) --seed $(SEED) $(ARGS)
 
 torture: $(STAMP) ## kill every command, fail its writes, compare the results; MINUTES=10, SEED=1
 	OMP_NUM_THREADS=1 $(BIN)/python -m tools.torture --minutes $(MINUTES) --seed $(SEED) $(ARGS)

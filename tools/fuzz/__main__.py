@@ -26,6 +26,7 @@ def main() -> None:
     parser.add_argument("--inputs", type=int, default=50_000, help="number of changed inputs")
     parser.add_argument("--seed", type=int, default=1, help="other changes for each seed")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time")
+    parser.add_argument("--processes", type=int, default=2, help="inputs read at the same time")
     parser.add_argument("--only", action="append", choices=sorted(TARGETS), help="this target")
     parser.add_argument("--replay", action="store_true", help=f"first read those of {CORPUS.name}/")
     parser.add_argument("--out", type=Path, default=Path("runs/fuzz"), help="folder for problems")
@@ -35,9 +36,9 @@ def main() -> None:
     tally = Tally()
     with world_folder() as world:
         if chosen.replay:
-            tally.add_all(run_jobs(_known_jobs(targets, world), world))
+            tally.add_all(run_jobs(_known_jobs(targets, world), world, chosen.processes))
         jobs = islice(_changed_jobs(targets, world, chosen.seed), chosen.inputs)
-        tally.add_all(run_jobs(_until(jobs, 60 * chosen.minutes), world))
+        tally.add_all(run_jobs(_until(jobs, 60 * chosen.minutes), world, chosen.processes))
         print(tally.table())
         tally.save(chosen.out, world, smaller=chosen.shrink)
     sys.exit(1 if tally.first else 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tools.fuzz import (
+    command_targets,
     corpus_targets,
     recipe_targets,
     run_targets,
@@ -15,7 +16,7 @@ from tools.fuzz.targets import Target
 
 FAMILIES = (
     *(recipe_targets, run_targets, tensor_targets, tokenizer_targets),
-    *(corpus_targets, table_targets, study_targets),
+    *(corpus_targets, table_targets, study_targets, command_targets),
 )
 TARGETS: dict[str, Target] = {
     target.name: target for family in FAMILIES for target in family.TARGETS

@@ -11,6 +11,7 @@ from importlib import import_module
 from itertools import count
 from pathlib import Path
 from random import Random
+from typing import Any
 from unittest import mock
 
 import typer.main
@@ -55,13 +56,14 @@ def run_command(*words: str) -> None:
     """Run the command line as its entry point does."""
     with (
         mock.patch.object(sys, "argv", ["greffe", *words]),
-        mock.patch.object(_COMMAND_MODULE, "app", _built_command()),
+        mock.patch.object(_COMMAND_MODULE, "app", built_command()),
     ):
         cli.main()
 
 
 @cache
-def _built_command() -> object:
+def built_command() -> Any:
+    """Return greffe's command with its verbs and flags."""
     # typer builds all commands anew at each call, which takes longer than reading most inputs.
     return typer.main.get_command(_COMMAND_MODULE.app)
 

@@ -21,9 +21,7 @@ import sentencepiece
 import zstandard
 
 from greffe import api
-from greffe.data.corpus import Corpus
 from greffe.errors import InterruptedRunError
-from greffe.pipelines.prepare_state import PrepareState, write_state
 from greffe.progress import quiet
 from greffe.samples.toy import toy_documents, toy_reviews
 from greffe.study.folder import StudyDirectory
@@ -110,23 +108,15 @@ def _write_tables(folder: Path) -> None:
 
 
 def _make_corpora(folder: Path) -> None:
-    """Make a corpus, and the same one as if it had been interrupted."""
-    corpus = api.prepare(
-        folder / "text.txt", folder / "corpus", vocab=300, valid=0.2, workers=1, seed=0
-    )
-    shutil.copytree(corpus.path, unfinished := folder / "unfinished_corpus")
-    (unfinished / "corpus.json").unlink()
-    manifest = Corpus.open(corpus.path).manifest
-    state = PrepareState(
-        request=manifest.request,
-        fingerprint=manifest.fingerprint,
-        groups=1,
-        documents=manifest.documents,
-        bytes=manifest.bytes,
-        train=manifest.train,
-        valid=manifest.valid,
-    )
-    write_state(state, unfinished)
+    """Make a corpus, and one that was interrupted before its manifest was written."""
+    _prepare(folder, "corpus")
+    stop = mock.patch("greffe.pipelines.prepare.write_manifest", side_effect=KeyboardInterrupt)
+    with stop, suppress(InterruptedRunError):
+        _prepare(folder, "unfinished_corpus")
+
+
+def _prepare(folder: Path, out: str) -> None:
+    api.prepare(folder / "text.txt", folder / out, vocab=300, valid=0.2, workers=1)
 
 
 def _make_runs(folder: Path) -> None:
