@@ -11,18 +11,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from greffe.data.columns import Row, Table
-from greffe.data.files import check_file, damaged, read_chunks, split_suffix
+from greffe.data.files import damaged, open_file, read_chunks, split_suffix
+from greffe.data.parquet_pages import PageError, read_footer, rows_at_once
 from greffe.errors import DataError, MissingExtraError
 
 if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset
+    from pyarrow import Array
     from pyarrow.parquet import ParquetFile
 
 HUB_PREFIX = "hf:"
-_ROWS_AT_ONCE = 256
+_BUFFER = 1 << 16  # bytes; without a buffer, a column of a whole row group is read at once
 
 
 class ParquetTable(Table):
@@ -33,39 +35,68 @@ class ParquetTable(Table):
     @classmethod
     def open(cls, source: str) -> ParquetTable:
         """Read the column names from the schema."""
-        with _parquet(source) as file:
+        with _parquet(source) as (_, file):
             return cls(source, tuple(file.schema_arrow.names), True)
 
     def rows(self, indices: Sequence[int]) -> Iterator[Row]:
         """Yield the rows, numbered from 1; a missing value is None."""
         names = [self.columns[index] for index in indices]
         number = 0
-        with _parquet(self.source) as file:
-            for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=names):
-                cells = [batch.column(name).to_pylist() for name in names]
-                for row in zip(*cells, strict=True):
-                    number += 1
-                    yield number, list(row)
+        with _parquet(self.source) as (raw, file):
+            self._check_types(file, names)
+            leaves = {i: leaf.length for i, leaf in enumerate(file.schema) if leaf.path in names}
+            for group, chunks in enumerate(read_footer(raw)):
+                most = rows_at_once(raw, chunks, leaves)
+                for batch in file.iter_batches(most, row_groups=[group], columns=names):
+                    cells = [self._cells(batch.column(name), name, number) for name in names]
+                    for row in zip(*cells, strict=True):
+                        number += 1
+                        yield number, list(row)
+
+    def _check_types(self, file: ParquetFile, names: Sequence[str]) -> None:
+        """Raise DataError if a column holds lists or structs: one row could be of any size."""
+        from pyarrow.types import is_nested
+
+        for name in names:
+            kind = file.schema_arrow.field(name).type
+            if is_nested(getattr(kind, "storage_type", kind)):
+                raise DataError(
+                    f"The column {name!r} of {self.source} holds lists or structs.",
+                    expected="one text, number or label per row",
+                    found=f"{kind}"[:80],
+                    hint="specify another column with --text-column or --label-column",
+                )
+
+    def _cells(self, column: Array, name: str, before: int) -> list[object]:
+        try:
+            return list(column.to_pylist())
+        except (ValueError, OverflowError) as error:  # invalid UTF-8; dates that Python has not
+            raise DataError(
+                f"The column {name!r} of {self.source} has an invalid value.",
+                expected=f"values of the type {column.type}",
+                found=f"in rows {before + 1:,} to {before + len(column):,}: {error}",
+            ) from None
 
 
 @contextmanager
-def _parquet(source: str) -> Iterator[ParquetFile]:
+def _parquet(source: str) -> Iterator[tuple[BinaryIO, ParquetFile]]:
+    """Open a file: its bytes, for the headers of its pages, and the reader of its values."""
     try:
         import pyarrow
         from pyarrow.parquet import ParquetFile
     except ImportError:
         raise MissingExtraError("pyarrow", "parquet", "Reading .parquet") from None
-    check_file(source)
     with ExitStack() as stack:
-        where: str | IO[bytes] = source
+        raw: BinaryIO = stack.enter_context(open_file(source))
         if split_suffix(source)[1]:  # the reader needs random access, so decompress first
-            where = stack.enter_context(tempfile.TemporaryFile())
+            raw = stack.enter_context(tempfile.TemporaryFile())
             for chunk in read_chunks(source):
-                where.write(chunk)
-            where.seek(0)
+                raw.write(chunk)
         try:
-            yield stack.enter_context(ParquetFile(where, pre_buffer=False))
-        except (pyarrow.ArrowException, OSError) as error:
+            reader = ParquetFile(raw, pre_buffer=False, buffer_size=_BUFFER)
+            yield raw, stack.enter_context(reader)
+        except (pyarrow.ArrowException, PageError, OSError, UnicodeDecodeError) as error:
+            # UnicodeDecodeError: names of columns that are not UTF-8
             raise damaged(source, error) from None
 
 
