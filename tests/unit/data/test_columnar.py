@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow
@@ -39,6 +41,93 @@ def test_parquet_with_missing_values_bytes_and_several_groups(tmp_path: Path) ->
         documents(str(path), text_column="other")
     pyarrow.parquet.write_table(pyarrow.table({"text": ["é".encode()]}), path)
     assert documents(str(path)) == ["é"]
+
+
+def test_one_long_value_in_every_row_takes_bounded_memory(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    once = pyarrow.DictionaryArray.from_arrays([0] * 300, ["mot " * (1 << 20)])
+    pyarrow.parquet.write_table(pyarrow.table({"text": once}), path, compression="zstd")
+    assert path.stat().st_size < 10_000
+    code = (
+        "import resource, sys\n"
+        "from greffe.config.options import Reading\n"
+        "from greffe.data.tables import read_texts\n"
+        "size = sum(len(text) for text in read_texts(sys.argv[1], Reading()))\n"
+        "print(size >> 20, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, path], capture_output=True, text=True, check=True
+    )
+    size, peak = map(int, done.stdout.split())
+    assert size == 1200
+    assert peak < 1100, "in megabytes; 2,400 with all rows at once"
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pyarrow.array([["a"], ["b"]]),
+        pyarrow.array([{"a": "b"}, {"a": "c"}]),
+        pyarrow.array([[("a", 1)], []], pyarrow.map_(pyarrow.string(), pyarrow.int32())),
+    ],
+)
+def test_lists_and_structs_are_refused(tmp_path: Path, column: pyarrow.Array) -> None:
+    pyarrow.parquet.write_table(pyarrow.table({"text": column}), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"'text' of .* holds lists or structs") as caught:
+        texts(tmp_path / "a.parquet")
+    assert "--text-column" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("column", "found"),
+    [
+        (pyarrow.array([2**62] * 2, pyarrow.timestamp("ms")), "rows 1 to 2"),
+        (pyarrow.array([2**30] * 2, pyarrow.date32()), "rows 1 to 2"),
+        (pyarrow.array([b"\xff", b"a"]).view(pyarrow.string()), "0xff"),
+    ],
+)
+def test_values_that_python_cannot_represent_are_refused(
+    tmp_path: Path, column: pyarrow.Array, found: str
+) -> None:
+    table = pyarrow.table({"text": column, "label": column})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"'text' of .* has an invalid value") as caught:
+        examples(tmp_path / "a.parquet")
+    assert found in str(caught.value.found)
+
+
+def test_numbers_and_dates_are_read_as_text(tmp_path: Path) -> None:
+    columns = {
+        "text": pyarrow.array([Decimal("1.50"), None]),
+        "label": pyarrow.array([0, 86_400], pyarrow.timestamp("s")),
+    }
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
+    assert examples(tmp_path / "a.parquet") == [
+        Example("1.50", "1970-01-01 00:00:00"),
+        Example("", "1970-01-02 00:00:00"),
+    ]
+
+
+def test_a_parquet_name_that_several_columns_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arrays = [pyarrow.array(["a", "b"])] * 4
+    table = pyarrow.table(arrays, ["text", "x", "x", "label"])
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    assert texts(tmp_path / "a.parquet") == ["a", "b"]
+    assert "same name: x\n" in capsys.readouterr().err
+    pyarrow.parquet.write_table(
+        table.rename_columns([*"tt", "text", "text"]), tmp_path / "b.parquet"
+    )
+    with pytest.raises(DataError, match="2 columns named 'text'") as caught:
+        texts(tmp_path / "b.parquet")
+    assert caught.value.found == "columns 3 and 4"
+
+
+def test_a_parquet_file_without_rows_has_no_texts(tmp_path: Path) -> None:
+    empty = pyarrow.table({"text": pyarrow.array([], pyarrow.string())})
+    pyarrow.parquet.write_table(empty, tmp_path / "a.parquet")
+    assert texts(tmp_path / "a.parquet") == []
 
 
 def test_parquet_without_pyarrow_names_the_extra(
