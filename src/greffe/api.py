@@ -36,6 +36,7 @@ from greffe.inference.fill import fill as fill_masks
 from greffe.inference.generate import Choices, generate_text, stream_text
 from greffe.inference.predict import Prediction
 from greffe.inference.predict import predict as predict_labels
+from greffe.machine import guard_memory, memory_errors
 from greffe.model.model import Model
 from greffe.pipelines import ensemble as ensemble_pipeline
 from greffe.pipelines import finetune as finetune_pipeline
@@ -83,12 +84,14 @@ class Run(RunDirectory):
     """One run on disk with its model, which is loaded when it is first needed."""
 
     @cached_property
+    @memory_errors()
     def model(self) -> Model:
         """Base and heads with the run's weights."""
         self.require_base()
         return load_model(self)
 
     @cached_property
+    @memory_errors()
     def linear(self) -> LinearClassifier:
         """The classifier of a linear run or an ensemble."""
         return load_linear(self)
@@ -104,6 +107,7 @@ class Run(RunDirectory):
         """The classes, in the order of the head's outputs; empty for a language model."""
         return self.manifest().labels
 
+    @memory_errors()
     def predict(self, texts: Iterable[str], *, long: LongTexts = "windows") -> list[Prediction]:
         """Return a label and probabilities for each text; a single text gives a list of one."""
         several = [texts] if isinstance(texts, str) else texts
@@ -119,8 +123,8 @@ class Run(RunDirectory):
                     "A linear model reads the whole text: --long has no effect on it.",
                     hint="leave it out",
                 )
-            return predict_linear(self.linear, self.labels, texts)
-        return predict_labels(
+            return guard_memory(predict_linear(self.linear, self.labels, texts))
+        predictions = predict_labels(
             self.model,
             self.tokenizer,
             self.labels,
@@ -128,7 +132,9 @@ class Run(RunDirectory):
             causal=self._reads_causally(),
             long=long,
         )
+        return guard_memory(predictions)
 
+    @memory_errors()
     @flat_keywords
     def evaluate(
         self, data: Examples, *, reading: TableReading, long: LongTexts = "windows"
@@ -151,14 +157,16 @@ class Run(RunDirectory):
             long=long,
         )
 
+    @memory_errors()
     def generate(self, prompt: str = "", **choices: Unpack[Choices]) -> str:
         """Return the prompt and its continuation."""
         return generate_text(self.model, self.tokenizer, prompt, **choices)
 
     def stream(self, prompt: str = "", **choices: Unpack[Choices]) -> Iterator[str]:
         """Yield the prompt and its continuation piece by piece."""
-        return stream_text(self.model, self.tokenizer, prompt, **choices)
+        return guard_memory(stream_text(self.model, self.tokenizer, prompt, **choices))
 
+    @memory_errors()
     def fill(self, text: str, *, top: int = 5) -> list[list[Filling]]:
         """Return the most likely words for each `<mask>` in the text."""
         return fill_masks(self.model, self.tokenizer, text, top=top)
@@ -172,6 +180,7 @@ def load(path: str | Path) -> Run:
     return Run.open(path)
 
 
+@memory_errors()
 @flat_keywords
 def prepare(
     inputs: Inputs,
@@ -195,6 +204,7 @@ def prepare(
     )
 
 
+@memory_errors()
 @flat_keywords
 def pretrain(
     corpus: Inputs,
@@ -222,6 +232,7 @@ def pretrain(
     return Run.open(run.path)
 
 
+@memory_errors()
 @flat_keywords
 def finetune(
     base: AnyRun | None = None,
@@ -268,6 +279,7 @@ def _check_base(base: AnyRun | None, like: AnyRun | None, *, scratch: bool) -> N
         )
 
 
+@memory_errors()
 @flat_keywords
 def linear(
     tables: Annotated[Tables, Without("valid", "test")],
@@ -295,6 +307,7 @@ def linear(
     return Run.open(run.path)
 
 
+@memory_errors()
 @flat_keywords
 def ensemble(runs: Sequence[AnyRun], output: Annotated[Output, Without("resume")]) -> Run:
     """Combine runs with the same classes into one that averages their probabilities."""
@@ -329,6 +342,7 @@ class Study(StudyDirectory):
         return self.path / HTML_FILE
 
 
+@memory_errors()
 @flat_keywords
 def compare(
     base: AnyRun,
@@ -368,6 +382,7 @@ def compare(
     return Study.open(study.path)
 
 
+@memory_errors()
 def report(
     paths: str | Path | Sequence[str | Path],
     out: str | Path | None = None,
@@ -412,6 +427,7 @@ def _run_to_show(path: str | Path) -> RunDirectory:
     return RunDirectory.open(path)
 
 
+@memory_errors()
 @flat_keywords
 def doctor(
     tables: Annotated[Tables, Without("aux_data")],

@@ -7,7 +7,8 @@ GreffeError                      exit code 1
 ├── InputError                   exit code 2: invalid input from the user
 │   ├── DataError                files, tables, encodings, labels
 │   ├── RecipeError              recipe keys and values, budgets, conflicting options
-│   └── MissingExtraError        an optional library is not installed
+│   ├── MissingExtraError        an optional library is not installed
+│   └── OutOfMemoryError         a model, batch or text too large for this machine
 ├── RunError                     exit code 3: a run directory or output folder
 │   ├── RunExistsError           the output folder is not empty
 │   ├── RunBusyError             another process is writing to the folder
@@ -82,6 +83,10 @@ class MissingExtraError(InputError):
             f"{purpose} requires the library {library!r}, which is not installed.",
             hint=f'pip install "greffe[{extra}]"',
         )
+
+
+class OutOfMemoryError(InputError):
+    """A model, a batch or a text that does not fit into the memory of this machine."""
 
 
 class RunError(GreffeError):

@@ -6,12 +6,16 @@ import ctypes
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 import greffe
 from greffe import machine
+from greffe.errors import GreffeError, OutOfMemoryError
 from greffe.machine import cores, keep_freed_memory, limit_openmp_spinning
 
 COUNT_FAULTS = """
@@ -88,3 +92,102 @@ def test_peak_memory_is_measured_per_block() -> None:
     assert large.peak is not None
     assert small.peak is not None
     assert large.peak - small.peak > 32 << 20
+
+
+# --- available memory -----------------------------------------------------------------------------
+
+
+def test_available_memory_is_known_here() -> None:
+    found = machine.available_memory()
+    assert found is not None and found > 0
+
+
+def test_available_memory_is_the_smallest_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_system_memory", lambda: 300)
+    monkeypatch.setattr(machine, "_group_memory", lambda: None)
+    monkeypatch.setattr(machine, "_process_limits", lambda: [200, 400])
+    assert machine.available_memory() == 200
+    monkeypatch.setattr(machine, "_system_memory", lambda: None)
+    monkeypatch.setattr(machine, "_process_limits", list)
+    assert machine.available_memory() is None
+
+
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        ({"memory.max": "1000\n", "memory.current": "700\n", "memory.stat": "file 50\n"}, 350),
+        ({"memory.max": "max\n", "memory.current": "700\n"}, None),
+        ({"memory.max": "100\n", "memory.current": "700\n"}, 0),
+        (
+            {
+                "memory.limit_in_bytes": "1000",
+                "memory.usage_in_bytes": "600",
+                "memory.stat": "total_cache 100\nother x\n",
+            },
+            500,
+        ),
+        ({}, None),
+    ],
+    ids=["version 2", "no limit", "above the limit", "version 1", "no files"],
+)
+def test_a_control_group_limits_memory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: dict[str, str], left: int | None
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(machine, "_control_groups", lambda: [tmp_path])
+    assert machine._group_memory() == left
+
+
+def test_a_control_group_is_found_with_its_parents(tmp_path: Path) -> None:
+    listing = tmp_path / "cgroup"
+    listing.write_text("4:memory:/a/b\n2:cpu:/c\n0::/user/app\ngarbage\n")
+    found = machine._control_groups(listing, tmp_path)
+    expected = {"memory/a/b", "memory/a", "memory", "user/app", "user", "."}
+    assert {str(folder.relative_to(tmp_path)) for folder in found} == expected
+
+
+def test_a_limit_on_the_address_space_counts() -> None:
+    resource = pytest.importorskip("resource")
+    script = "from greffe.machine import available_memory; print(available_memory())"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PYTHONPATH": str(Path(greffe.__file__).parents[1])},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29)),
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert int(done.stdout) < 1 << 29
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")]
+)
+def test_a_lack_of_memory_is_an_error_of_ours(error: Exception) -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise error
+
+    with pytest.raises(OutOfMemoryError) as caught, machine.memory_errors():
+        raise error
+    assert caught.value.__cause__ is error
+    given = machine.guard_memory(items())
+    assert next(given) == 1
+    with pytest.raises(OutOfMemoryError):
+        next(given)
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("shapes differ"), GreffeError("can't allocate memory"), KeyError("a")]
+)
+def test_other_errors_stay_as_they_are(error: Exception) -> None:
+    with pytest.raises(type(error)) as caught, machine.memory_errors():
+        raise error
+    assert caught.value is error
+
+
+def test_an_allocation_that_fails_in_torch_or_numpy_is_recognized() -> None:
+    for library in (torch, np):
+        with pytest.raises(OutOfMemoryError), machine.memory_errors():
+            library.empty(1 << 50, dtype=library.uint8)

@@ -14,15 +14,7 @@ from greffe.cli.show_command import show
 from greffe.cli.study_commands import compare, doctor, report
 from greffe.cli.train_commands import demo, ensemble, finetune, lab, linear, prepare, pretrain
 from greffe.errors import GreffeError
-
-LACK_OF_MEMORY = (
-    "allocate memory",  # torch
-    "could not create a primitive",  # oneDNN, the kernels of torch
-    "can't start new thread",  # Python
-    "ThreadPoolBuildError",  # tokenizers
-    "failed to map segment from shared object",  # the system's loader
-)
-"""Parts of the messages with which a library says that memory ran out."""
+from greffe.machine import memory_errors
 
 app = typer.Typer(
     name="greffe",
@@ -71,29 +63,18 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # replace characters that the terminal cannot show
     try:
-        app(prog_name="greffe")
+        with memory_errors():
+            app(prog_name="greffe")
     except GreffeError as error:
         _fail(str(error), error.exit_code)
     except OSError as error:
         file = f": {error.filename}" if error.filename else ""
         _fail(f"{error.strerror or error}{file}", 2)
-    except BaseException as error:  # a panic of a Rust library is no Exception
-        if _lacks_memory(error):
-            _fail(
-                f"Out of memory.\n  found:    {str(error) or 'no more memory'}\n"
-                "  next:     use a smaller train.batch or model, or --set train.accumulation=4",
-                2,
-            )
-        # torch has no error class for a lost rank.
-        if _is_main_rank() or not isinstance(error, RuntimeError):
+    except RuntimeError as error:  # torch has no error class for a lost rank
+        if _is_main_rank():
             raise
         print(f"rank {os.environ['RANK']} ends: {error}", file=sys.stderr)
         sys.exit(1)
-
-
-def _lacks_memory(error: BaseException) -> bool:
-    """Return whether an error means that memory ran out; most libraries have no class for it."""
-    return isinstance(error, MemoryError) or any(text in str(error) for text in LACK_OF_MEMORY)
 
 
 def _is_main_rank() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,12 +58,14 @@ def show(
             hint=f"greffe show mask {target} --out mask.png",
         )
     from greffe.cli.terminal_tables import account_table, print_tables, run_tables
+    from greffe.model.memory import format_bytes
     from greffe.model.parameters import account, default_heads
     from greffe.run import RunDirectory, run_path
 
     manifest = RunDirectory.open(target).manifest() if run_path(target).is_dir() else None
     tables = run_tables(target, manifest) if manifest else []
     found: dict[str, Any] = {}
+    memory = ""
     if manifest is None or manifest.lineage.initial_base:  # TF-IDF alone has no base
         recipe, _ = _recipe_of(target)
         heads: dict[str, HeadSpec] = manifest.heads if manifest else default_heads(recipe.model)
@@ -70,12 +73,19 @@ def show(
         counted = account(recipe.model, vocab, heads)
         found = {"name": recipe.name, **counted.to_json(), "recipe": recipe.model_dump(mode="json")}
         tables.append(account_table(counted, recipe.name))
+        if manifest is None and recipe.objective.kind != "classification":
+            from greffe.pipelines.pretrain import pretraining_need
+
+            need = pretraining_need(recipe)
+            found["memory"] = {**asdict(need), "total": need.total}
+            memory = f"Pretraining needs about {format_bytes(need.total)} of memory: {need}."
     if manifest:
         found["run"] = manifest.model_dump(mode="json")
     if as_json:
         print(json.dumps(found, ensure_ascii=False, indent=2))
     else:
         print_tables(tables)
+        print(memory, end="\n" if memory else "")
 
 
 def _recipe_of(name: str) -> tuple[Recipe, RunDirectory | None]:

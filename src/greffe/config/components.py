@@ -34,7 +34,9 @@ class PositionSpec(Component):
 
     package: ClassVar[str] = "greffe.model.positions"
     is_pairwise: ClassVar[bool] = False
-    """Whether its diagram has a cell for each pair of positions, not a row for each position."""
+    """Whether it has a number for each pair of positions, not a vector for each position."""
+    kept_vectors: ClassVar[int] = 0
+    """Vectors as wide as the base that each block keeps for a token because of it, in training."""
 
     @abstractmethod
     def build(self, model: ModelSpec) -> PositionScheme:

@@ -16,6 +16,7 @@ from greffe.config.sections import ModelSpec
 from greffe.model.attention import Cache
 from greffe.model.base import Base
 from greffe.model.heads.head import VocabularyHead
+from greffe.model.memory import require_memory, weights_need
 from greffe.seeding import derive
 
 INIT_STD = 0.02
@@ -70,9 +71,19 @@ class Model(nn.Module):
 
 
 def empty_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Model:
-    """Return a model on the meta device: shapes without memory, to count or to fill."""
+    """Return a model on the meta device: shapes without memory."""
     with torch.device("meta"):
         return Model(spec, vocab, heads)
+
+
+def blank_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Model:
+    """Return a model whose weights are not set; an error if this machine cannot hold it."""
+    require_memory(
+        weights_need(spec, vocab, heads.values()),
+        "This model",
+        hint="use a smaller model: model.width, model.layers, tokenizer.vocab",
+    )
+    return empty_model(spec, vocab, heads).to_empty(device="cpu")
 
 
 def build_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec], seed: int) -> Model:
@@ -81,7 +92,7 @@ def build_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec], seed
     Each tensor is drawn from its own random stream, named after it: models of the same shape and
     seed share every tensor of the same name, whatever their heads.
     """
-    model = empty_model(spec, vocab, heads).to_empty(device="cpu")
+    model = blank_model(spec, vocab, heads)
     small = tuple(f"heads.{kind}." for kind, head in heads.items() if head.has_small_start)
     for path, module in model.named_modules():
         for name, parameter in module.named_parameters(recurse=False):

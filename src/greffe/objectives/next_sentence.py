@@ -40,6 +40,7 @@ class NextSentence(MaskingSpec, LanguageSpec):
     """Predict hidden tokens, and whether the second half of a row follows the first."""
 
     directions: ClassVar[tuple[Direction, ...]] = ("bidirectional",)
+    fills_rows: ClassVar[bool] = False
     kind: Literal["next_sentence"] = "next_sentence"
     weight: Weight = 1.0
     """Weight of the next-sentence loss relative to the masked-token loss."""

@@ -52,6 +52,9 @@ class Objective(ABC):
 class LanguageSpec(ObjectiveSpec):
     """An objective of pretraining: it learns from unlabelled text."""
 
+    fills_rows: ClassVar[bool] = True
+    """Whether its rows are as long as the context, not as a document."""
+
     @property
     @abstractmethod
     def predicted_fraction(self) -> float:

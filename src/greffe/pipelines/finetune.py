@@ -19,6 +19,7 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.evaluation.metrics import evaluate_probabilities
 from greffe.inference.predict import predict_ids
 from greffe.model.heads.classification_head import ClassificationHead
+from greffe.model.memory import BatchShape, require_training_memory
 from greffe.model.model import Model, build_model
 from greffe.model.weights import base_hash, head_hash, transfer
 from greffe.objectives.classification import ClassificationObjective
@@ -95,6 +96,8 @@ def finetune(
             check_same_data(run, data)
         directions = directions_of(start.model_of, training.recipe)
         design = _Design.of(recipe, parts.labels, directions)
+        rows = encode_rows(parts, tokenizer, recipe.model.context, classification_of(recipe).long)
+        _require_memory(recipe, design, world, [len(row) for row in rows.ids])
         model = build_model(recipe.model, tokenizer.size, design.heads, recipe.seed)
         parent_weights = _load_weights(model, design, start, show_tensors=training.show_tensors)
         begin_folder(folder, world)
@@ -120,7 +123,7 @@ def finetune(
             )
             begin_run(run, recipe, tokenizer, manifest)
         world.barrier()
-        state = _train(run, model, tokenizer, design, recipe, parts, world)
+        state = _train(run, model, tokenizer, design, recipe, parts, rows, world)
         if world.is_main:
             finish(run, model, state, recipe.train)
             drop_soup(run)
@@ -161,6 +164,18 @@ class _Design:
         return self.direction == "causal"
 
 
+def _require_memory(recipe: Recipe, design: _Design, world: World, lengths: Sequence[int]) -> None:
+    """Raise an error if training on rows of these lengths does not fit into memory."""
+    train = recipe.train
+    batch = BatchShape(
+        rows=-(-min(train.batch, len(lengths)) // world.size),
+        parts=train.accumulation,
+        row_tokens=sum(lengths) / len(lengths),
+    )
+    heads = design.heads.values()
+    require_training_memory(recipe.model, recipe.tokenizer.vocab, heads, train, batch)
+
+
 def _load_weights(model: Model, design: _Design, start: Start, *, show_tensors: bool) -> str | None:
     """Load the parent's weights, with its head if that has the same labels; return their hash."""
     parent = start.parent
@@ -183,11 +198,11 @@ def _train(
     design: _Design,
     recipe: Recipe,
     parts: LabelledParts,
+    rows: LabelledRows,
     world: World,
 ) -> TrainingState:
     """Train the models of the soup, which is one training by default."""
     spec, labels, head = recipe.train, parts.labels, classification_of(recipe)
-    rows = encode_rows(parts, tokenizer, recipe.model.context, head.long)
     lengths = tuple(len(row) for row in rows.ids)
     counts = np.bincount(rows.targets, minlength=len(labels)).tolist()
     objective = ClassificationObjective(head, counts, causal=design.causal, pad=tokenizer.pad)

@@ -12,6 +12,12 @@ from greffe.data.corpus import Corpus
 from greffe.data.sampler import RowSampler
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError, RecipeError
+from greffe.model.memory import (
+    BatchShape,
+    MemoryNeed,
+    require_training_memory,
+    training_need,
+)
 from greffe.model.model import Model, build_model
 from greffe.model.weights import base_hash, check_same_architecture, transfer
 from greffe.objectives.objective import LanguageObjective, language_spec
@@ -80,6 +86,8 @@ def pretrain(
         if folder.resuming and is_finished(run, recipe):
             return run
         plan = _plan_text(request, recipe, world)
+        # What is too large for any text is refused before a folder is emptied or a text prepared.
+        _require_memory(recipe, plan.tokenizer.size if plan.tokenizer else 1, world)
         begin_folder(folder, world)
         text = _open_corpus(plan, run, world)
         recipe = recipe.with_vocab(text.tokenizer.size)
@@ -88,6 +96,8 @@ def pretrain(
             check_same_recipe(run, recipe)
             check_same_data(run, data)
             _check_same_transfer(run, request)
+        length = text.manifest.tokens / text.manifest.documents
+        _require_memory(recipe, text.tokenizer.size, world, document_tokens=length)
         tied = recipe.model.tied
         objective = language_spec(recipe.objective).build(text.tokenizer, tied=tied)
         model = build_model(recipe.model, text.tokenizer.size, objective.heads(), recipe.seed)
@@ -204,6 +214,34 @@ def _choose_recipe(request: _Request, output: Output, world: World) -> Recipe:
     if parent is not None:  # a mismatch is an error before the work starts
         check_same_architecture(parent.recipe().model, recipe.model, parent.name)
     return recipe
+
+
+def _require_memory(
+    recipe: Recipe, vocab: int, world: World, *, document_tokens: float = 0.0
+) -> None:
+    """Raise an error if this training does not fit into memory; 0 tokens: not known yet."""
+    batch = _batch_shape(recipe, world.size, document_tokens)
+    heads = language_spec(recipe.objective).heads(tied=recipe.model.tied)
+    require_training_memory(recipe.model, vocab, heads.values(), recipe.train, batch)
+
+
+def pretraining_need(recipe: Recipe) -> MemoryNeed:
+    """Return the memory that a pretraining with this recipe needs, about."""
+    heads = language_spec(recipe.objective).heads(tied=recipe.model.tied)
+    batch = _batch_shape(recipe, ranks=1, document_tokens=recipe.model.context)
+    vocab = recipe.tokenizer.vocab
+    return training_need(recipe.model, vocab, heads.values(), recipe.train, batch)
+
+
+def _batch_shape(recipe: Recipe, ranks: int, document_tokens: float) -> BatchShape:
+    language, context = language_spec(recipe.objective), recipe.model.context
+    return BatchShape(
+        rows=-(-recipe.train.batch // ranks),
+        parts=recipe.train.accumulation,
+        row_tokens=context if language.fills_rows else min(context, document_tokens),
+        predicted=language.predicted_fraction,
+        is_packed=language.fills_rows and 0 < document_tokens < context / 2,
+    )
 
 
 def _plan_text(request: _Request, recipe: Recipe, world: World) -> Corpus | CorpusPlan:

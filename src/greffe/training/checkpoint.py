@@ -19,7 +19,7 @@ from torch import Tensor
 from greffe.config.spec import Count, Measure, Spec
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
-from greffe.model.model import Model, empty_model
+from greffe.model.model import Model, blank_model, empty_model
 from greffe.model.tensor_header import read_header
 from greffe.model.weights import load_exact, load_tensors, load_weights, save_tensors
 from greffe.output_folder import OutputFolder
@@ -266,7 +266,7 @@ def _halved(name: str, tensor: Tensor) -> Tensor:
 def load_model(run: RunDirectory) -> Model:
     """Return the run's model with its weights, in eval mode."""
     manifest = run.manifest()
-    model = empty_model(run.recipe().model, manifest.vocab, manifest.heads).to_empty(device="cpu")
+    model = blank_model(run.recipe().model, manifest.vocab, manifest.heads)
     weights, _ = run_weights(run)
     load_exact(model, weights, run.name)
     return model.eval()

@@ -12,7 +12,7 @@ from statistics import median
 import torch
 
 from greffe.errors import RecipeError
-from greffe.machine import cores, keep_freed_memory
+from greffe.machine import cores, keep_freed_memory, local_ranks
 from greffe.model.model import Model
 from greffe.progress import notice
 
@@ -25,9 +25,8 @@ def set_up_compute(threads: int = 0) -> int:
     """Use this many threads, else OMP_NUM_THREADS, else the cores divided by the local ranks."""
     keep_freed_memory()
     given = os.environ.get("OMP_NUM_THREADS", "")
-    ranks_here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     is_number = given.isdecimal() and len(given) < 10
-    threads = threads or (int(given) if is_number else 0) or max(1, cores() // ranks_here)
+    threads = threads or (int(given) if is_number else 0) or max(1, cores() // local_ranks())
     if threads > THREADS_PER_CORE * cores():
         raise RecipeError(
             f"{threads:,} compute threads are too many for this machine.",

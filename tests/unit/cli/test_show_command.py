@@ -45,3 +45,9 @@ def test_a_mask_has_the_direction_of_its_run(command: Command, classifier: Path)
         command("show", "mask", of, "--size", 6).out for of in ("lab", classifier)
     )
     assert causal != bidirectional
+
+
+def test_a_recipe_is_shown_with_the_memory_of_its_pretraining(command: Command) -> None:
+    found = json.loads(command("show", "small", "--json").out)["memory"]
+    assert found["total"] == sum(found[name] for name in ("weights", "optimizer", "activations"))
+    assert f"{found['total'] / 1e6:.0f} MB of memory" in command("show", "small").out

@@ -13,7 +13,9 @@ import torch
 
 from greffe.config.option_groups import flat_keywords
 from greffe.data.tables import Example
-from greffe.errors import MismatchError, RecipeError
+from greffe.errors import MismatchError, OutOfMemoryError, RecipeError
+from greffe.model import memory
+from greffe.model.memory import weights_need
 from greffe.model.weights import base_hash, head_hash
 from greffe.pipelines import finetune as finetune_module
 from greffe.pipelines.finetune import HeldOut
@@ -88,3 +90,33 @@ def test_scores_that_are_not_finite_are_never_the_best(
     with torch.no_grad():
         next(iter(model.heads.parameters())).fill_(float("nan"))
     assert not np.isfinite(held_out.evaluate(TrainingState(tokenizer="")).score)
+
+
+def test_what_does_not_fit_is_refused(
+    parent: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with quiet():
+        run = finetune(TABLE, tmp_path / "run", parent=parent, **SHORT)
+        before = run.manifest()
+        monkeypatch.setattr(memory, "available_memory", lambda: 10**6)
+        with pytest.raises(OutOfMemoryError, match="This training needs"):
+            finetune(TABLE, tmp_path / "run", parent=parent, overwrite=True, **SHORT)
+        assert run.manifest() == before
+        # Long texts in a large batch, which are known once they are encoded.
+        long = [Example(" ".join([e.text] * 20), e.label) for e in TABLE]
+        weights = weights_need(parent.recipe().model, parent.manifest().vocab, []).total
+        most = memory.LIBRARIES + 4 * weights + 5 * 10**5
+        monkeypatch.setattr(memory, "available_memory", lambda: most)
+        changes = ["train.threads=1", "train.batch=24"]
+        with pytest.raises(OutOfMemoryError, match="This training needs") as caught:
+            finetune(long, tmp_path / "long", parent=parent, budget="1steps", changes=changes)
+        assert "train.accumulation=" in str(caught.value.hint)
+        assert not (tmp_path / "long").exists()
+
+
+def test_a_model_that_does_not_fit_is_not_loaded(
+    parent: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "available_memory", lambda: 1000)
+    with pytest.raises(OutOfMemoryError, match="This model needs"):
+        load_model(parent)

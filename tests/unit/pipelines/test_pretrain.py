@@ -11,7 +11,8 @@ import pytest
 
 import greffe
 from greffe.config.option_groups import flat_keywords
-from greffe.errors import MismatchError, RecipeError
+from greffe.errors import MismatchError, OutOfMemoryError, RecipeError
+from greffe.model import memory
 from greffe.pipelines import pretrain as pretrain_module
 from greffe.progress import quiet
 from greffe.samples.toy import toy_documents
@@ -71,3 +72,34 @@ def test_the_lineage_has_data_and_size(text: Path, tmp_path: Path) -> None:
     assert lineage.parent is None and not lineage.vocabulary_transfer
     assert lineage.data.keys() == lineage.sizes.keys() == {"corpus"}
     assert "documents" in lineage.sizes["corpus"] and "tokens" in lineage.sizes["corpus"]
+
+
+def test_what_does_not_fit_is_refused_before_a_folder_is_touched(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with quiet():
+        run = pretrain(text, tmp_path / "run", **SHORT)
+    before = run.manifest()
+    monkeypatch.setattr(memory, "available_memory", lambda: 10**8)
+    with pytest.raises(OutOfMemoryError, match="This training needs") as caught:
+        pretrain(
+            text,
+            tmp_path / "run",
+            **{**SHORT, "changes": ["train.threads=1", "train.batch=4096"]},
+            overwrite=True,
+        )
+    assert "train.accumulation=" in str(caught.value.hint)
+    assert run.manifest() == before
+
+
+def test_a_vocabulary_that_does_not_fit_is_refused_once_it_is_known(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The recipe's size is only the most that a tokenizer may get: a small text has fewer."""
+    changes = ["train.threads=1", "tokenizer.vocab=1000000", "train.batch=1"]
+    monkeypatch.setattr(memory, "available_memory", lambda: 10**8)
+    with quiet():
+        assert pretrain(text, tmp_path / "run", **{**SHORT, "changes": changes})
+    monkeypatch.setattr(memory, "LIBRARIES", 10**8 - 800_000)
+    with quiet(), pytest.raises(OutOfMemoryError):
+        pretrain(text, tmp_path / "other", **{**SHORT, "changes": changes})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -17,6 +17,7 @@ from greffe.model.positions.scheme import PositionScheme, angles
 class Rotary(PositionSpec):
     """Queries and keys rotated by an angle that grows with the position."""
 
+    kept_vectors: ClassVar[int] = 2
     kind: Literal["rotary"] = "rotary"
     base: Wavelength = 10_000.0
     """Longest wavelength in positions, divided by 2π."""

@@ -1,0 +1,152 @@
+"""Memory of a training: estimated from shapes, compared with what the machine has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from greffe.config.recipe_files import load_recipe
+from greffe.config.sections import TrainSpec
+from greffe.errors import OutOfMemoryError
+from greffe.model import memory
+from greffe.model.heads.classification_head import ClassificationHead
+from greffe.model.heads.masked_token_head import MaskedTokenHead
+from greffe.model.heads.next_token_head import NextTokenHead
+from greffe.model.memory import (
+    BatchShape,
+    MemoryNeed,
+    format_bytes,
+    require_memory,
+    require_training_memory,
+    training_need,
+    weights_need,
+)
+from greffe.model.model import build_model, empty_model
+
+SMALL = load_recipe("small")
+VOCAB = SMALL.tokenizer.vocab
+ROWS = BatchShape(rows=16, parts=1, row_tokens=256, predicted=0.15)
+Available = Callable[[int | None], None]
+
+
+@pytest.fixture
+def available(monkeypatch: pytest.MonkeyPatch) -> Available:
+    """Set the memory that the machine seems to have."""
+    return lambda amount: monkeypatch.setattr(memory, "available_memory", lambda: amount)
+
+
+def need(batch: BatchShape = ROWS, *changes: str, heads: int = 1) -> MemoryNeed:
+    recipe = SMALL.with_changes(changes)
+    some = [MaskedTokenHead(), NextTokenHead()][:heads]
+    return training_need(recipe.model, VOCAB, some, recipe.train, batch)
+
+
+def test_weights_are_four_bytes_for_each_parameter() -> None:
+    heads = {"masked_token": MaskedTokenHead()}
+    model = empty_model(SMALL.model, VOCAB, heads)
+    size = sum(parameter.numel() * 4 for parameter in model.parameters())
+    assert weights_need(SMALL.model, VOCAB, heads.values()) == MemoryNeed(size)
+    assert need().weights == size
+    assert need().optimizer == 3 * size
+
+
+def test_activations_are_at_least_what_autograd_keeps() -> None:
+    """Exactly what a forward pass saves, without the transient tensors of the backward pass."""
+    recipe = SMALL.with_changes(["model.width=64", "model.feed_forward=256"])
+    model = build_model(recipe.model, 300, {}, seed=0).train()
+    kept: dict[int, int] = {}
+    alive = []
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        alive.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        model.base(torch.zeros(4, 128, dtype=torch.int64), causal=False)
+    weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    found = sum(size for address, size in kept.items() if address not in weights)
+    batch = BatchShape(rows=4, parts=1, row_tokens=128)
+    estimate = training_need(recipe.model, 300, [], recipe.train, batch).activations
+    assert 0.8 * found < estimate - memory.LIBRARIES < 1.3 * found
+
+
+def test_more_parts_need_less_and_more_rows_more() -> None:
+    many = BatchShape(rows=128, parts=1, row_tokens=256, predicted=0.15)
+    parts = BatchShape(rows=128, parts=8, row_tokens=256, predicted=0.15)
+    assert need().activations < need(many).activations
+    assert need().total == pytest.approx(need(parts).total, rel=0.02)
+
+
+def test_what_takes_more_memory() -> None:
+    packed = BatchShape(rows=16, parts=1, row_tokens=256, predicted=0.15, is_packed=True)
+    plain = need()
+    assert need(packed).total > plain.total
+    assert need(ROWS, "model.dropout=0.1").total > plain.total
+    assert need(ROWS, "model.position.kind=alibi", "model.heads=64").total > (
+        need(ROWS, "model.position.kind=none", "model.heads=64").total
+    )
+    assert need(ROWS, heads=2).activations > plain.activations
+
+
+def test_frozen_parameters_have_no_gradient() -> None:
+    head = [ClassificationHead(classes=2)]
+    batch = BatchShape(rows=16, parts=1, row_tokens=256)
+
+    def trained(freeze: int | str) -> MemoryNeed:
+        train = TrainSpec.model_validate({"freeze": freeze})
+        return training_need(SMALL.model, VOCAB, head, train, batch)
+
+    needs = [trained(0), trained(1), trained(3), trained(5), trained("base")]
+    assert [each.optimizer for each in needs] == sorted({each.optimizer for each in needs})[::-1]
+    assert trained("base").optimizer == 3 * 4 * (2 * SMALL.model.width + 2)
+    assert trained("base").activations < trained(0).activations / 4
+
+
+def test_what_does_not_fit_is_refused_with_its_parts(available: Available) -> None:
+    amount = MemoryNeed(weights=3 * 10**9, optimizer=10**9, activations=5 * 10**8)
+    available(amount.total)
+    require_memory(amount, "This training", hint="wait")
+    available(None)
+    require_memory(amount, "This training", hint="wait")
+    available(amount.total - 1)
+    with pytest.raises(OutOfMemoryError, match=r"about 4\.5 GB") as caught:
+        require_memory(amount, "This training", hint="wait")
+    assert "weights 3.0 GB, optimizer 1.0 GB, activations 500 MB" in caught.value.message
+    assert "4.5 GB" in str(caught.value.expected)
+    assert caught.value.hint == "wait"
+
+
+def test_the_hint_is_the_least_accumulation_that_fits(available: Available) -> None:
+    batch = BatchShape(rows=96, parts=1, row_tokens=256, predicted=0.15)
+    train = SMALL.train.model_copy(update={"batch": 96})
+    heads = [MaskedTokenHead()]
+    parts = BatchShape(rows=96, parts=6, row_tokens=256, predicted=0.15)
+    available(training_need(SMALL.model, VOCAB, heads, train, parts).total)
+    with pytest.raises(OutOfMemoryError) as caught:
+        require_training_memory(SMALL.model, VOCAB, heads, train, batch)
+    assert "train.accumulation=6," in str(caught.value.hint)
+    require_training_memory(SMALL.model, VOCAB, heads, train, parts)
+    available(10**6)
+    with pytest.raises(OutOfMemoryError) as caught:
+        require_training_memory(SMALL.model, VOCAB, heads, train, batch)
+    assert "smaller model" in str(caught.value.hint)
+
+
+def test_ranks_on_one_machine_share_its_memory(
+    available: Available, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    available(10**9)
+    require_memory(MemoryNeed(6 * 10**8), "This model", hint="wait")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    with pytest.raises(OutOfMemoryError):
+        require_memory(MemoryNeed(6 * 10**8), "This model", hint="wait")
+
+
+def test_amounts_are_easy_to_read() -> None:
+    assert format_bytes(0) == "1 MB"
+    assert format_bytes(750e6) == "750 MB"
+    assert format_bytes(3.2e9) == "3.2 GB"
+    assert format_bytes(2.5e13) == "25,000.0 GB"
