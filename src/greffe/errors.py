@@ -15,6 +15,7 @@ GreffeError                      exit code 1
 │   ├── CorruptError             damaged, truncated or unrecognized file
 │   └── MismatchError            files that do not belong together
 └── TrainingError                exit code 4: training cannot continue
+    ├── DivergedError            losses, weights or scores are not finite
     └── InterruptedRunError      exit code 130: stopped on request, state saved
 """
 
@@ -115,6 +116,10 @@ class TrainingError(GreffeError):
     """Training cannot continue; the last good checkpoint is on disk."""
 
     exit_code = 4
+
+
+class DivergedError(TrainingError):
+    """Losses, weights or scores are not finite; such weights are never saved."""
 
 
 class InterruptedRunError(TrainingError):

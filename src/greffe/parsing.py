@@ -1,4 +1,4 @@
-"""Parse JSON and TOML from anyone: every problem is one ParseError, whatever the text holds.
+"""JSON and TOML. Texts from anyone are parsed: every problem is one ParseError.
 
 The parsers of the standard library raise four kinds of exceptions, accept numbers that are no
 numbers, and return trees so deep that later code fails on them.
@@ -33,6 +33,11 @@ def parse_json(data: bytes | str) -> Any:
     if "[" in text or text.find("{", 1) > 0:  # not so in most lines of a table: they are flat
         _check_depth(value)
     return value
+
+
+def format_json(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON; a number that is not finite is a bug, and a ValueError."""
+    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -17,7 +17,6 @@ corpus/               shards, if raw text was prepared by the command
 from __future__ import annotations
 
 import difflib
-import json
 import math
 import platform
 import sys
@@ -36,7 +35,7 @@ from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.config.spec import Count, Figure, Spec
 from greffe.errors import CorruptError, RunError
-from greffe.parsing import ParseError, parse_json
+from greffe.parsing import ParseError, format_json, parse_json
 from greffe.progress import notice
 from greffe.storage import disk_error, read_file, read_model, write_atomic, write_json
 
@@ -322,7 +321,7 @@ class RunDirectory:
         }
         try:
             with (self.path / METRICS_FILE).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(plain, ensure_ascii=False) + "\n")
+                file.write(format_json(plain) + "\n")
         except OSError as error:
             raise disk_error(error, self.path / METRICS_FILE) from error
 
@@ -349,7 +348,7 @@ class RunDirectory:
     def rewind_metrics(self, step: int) -> None:
         """Remove the lines after `step`, which a resumed run writes again."""
         lines = [line for line in self.metrics() if line["step"] <= step]
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        text = "".join(format_json(line) + "\n" for line in lines)
         write_atomic(self.path / METRICS_FILE, text.encode())
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import stat
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from greffe.errors import CorruptError, RunError
-from greffe.parsing import ParseError, parse_json
+from greffe.parsing import ParseError, format_json, parse_json
 
 LARGEST_FILE = 1 << 28
 """Bytes: no JSON file that greffe writes comes near it, so a larger one is not ours."""
@@ -37,7 +36,7 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Write indented JSON atomically."""
-    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    text = format_json(value, indent=2) + "\n"
     # Python represents file names that are not UTF-8 with lone surrogates; JSON can escape these.
     write_atomic(path, text.encode("utf-8", "backslashreplace"))
 

@@ -87,7 +87,19 @@ def test_auxiliary_data_on_two_ranks(world, tmp_path):
     assert_same(alone, greffe.load(tmp_path / "two"))
 
 
-def on_two_ranks(*words: object) -> str:
+@pytest.mark.alone
+def test_a_divergence_ends_both_ranks_with_one_error(world, tmp_path):
+    errors = on_two_ranks(
+        *("finetune", "--from", world.base, "--data", world.train, "--out", tmp_path / "two"),
+        *("--budget", "8steps", "--set", "train.lr=1e20", "--set", "train.warmup=0"),
+        code=1,  # of torchrun, whatever the ranks' own code is
+    )
+    assert errors.count("error: ") == 1 and "not finite" in errors
+    assert "exitcode  : 4" in errors
+    assert not (tmp_path / "two" / "weights.safetensors").exists()
+
+
+def on_two_ranks(*words: object, code: int = 0) -> str:
     """What a command writes to stderr that two processes run together."""
     changes = [word for change in CHOICES for word in ("--set", change)]
     done = subprocess.run(
@@ -100,7 +112,7 @@ def on_two_ranks(*words: object) -> str:
         text=True,
         timeout=300,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     return done.stderr
 
 

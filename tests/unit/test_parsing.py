@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from greffe.parsing import DEEPEST, ParseError, parse_json, parse_toml
+from greffe.parsing import DEEPEST, ParseError, format_json, parse_json, parse_toml
 
 
 def test_json_and_toml_are_read() -> None:
@@ -13,6 +13,14 @@ def test_json_and_toml_are_read() -> None:
     assert parse_json('"text"') == "text"
     assert parse_json(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
     assert parse_toml('a = 1\n[b]\nc = ["x"]') == {"a": 1, "b": {"c": ["x"]}}
+
+
+def test_json_is_written_without_escapes_and_never_with_nan() -> None:
+    assert format_json({"é": [1, None]}) == '{"é": [1, null]}'
+    assert format_json([1], indent=2) == "[\n  1\n]"
+    for value in (float("nan"), float("inf"), -float("inf")):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            format_json({"score": value})
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.batched import forward_rows
+from greffe.inference.forward import require_finite
 from greffe.inference.predict import BLOCK_TEXTS, split_windows
 from greffe.model.model import Model
 from greffe.model.pooling import pool
@@ -87,6 +88,7 @@ def base_features(
         return torch.cat(parts, dim=-1)
 
     found = forward_rows(model, rows, read, 3 * model.spec.width, pad=tokenizer.pad)
+    require_finite(found)
     vectors = found.numpy()  # [windows of all texts, F]
     if len(rows) == len(documents):
         return vectors

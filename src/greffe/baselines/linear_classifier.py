@@ -25,13 +25,17 @@ from greffe.baselines.logistic_regression import Compact, FeatureRows, Regressio
 from greffe.baselines.tfidf import SHARED, Tfidf, check_terms
 from greffe.config.spec import LARGEST_COUNT, Count, Fraction, Spec
 from greffe.data.tables import Example
-from greffe.errors import RecipeError
+from greffe.errors import RecipeError, TrainingError
 from greffe.evaluation.metrics import label_indices
+from greffe.inference.forward import require_finite
 from greffe.run import RunDirectory
 from greffe.seeding import rng
 
 COMPACT_TEXTS = 4_000
 """Up to so many texts, C is chosen and the solution found on the Gram matrix."""
+
+LARGEST_FEATURE = 1e18
+"""Squares of larger ones overflow single precision: the model they come from has diverged."""
 
 
 class LinearSettings(Spec):
@@ -93,6 +97,7 @@ class LinearClassifier:
         if readers and texts:
             vectors = np.hstack([reader.features(texts) for reader in readers])
             scores += (vectors - self.mean) * self.scale @ self.weights[columns:]
+        require_finite(scores)
         return softmax(scores)
 
 
@@ -186,6 +191,13 @@ def _standardize(
 
     if not blocks:
         return np.empty(0, np.float32), np.empty(0, np.float32), None
+    if (largest := max(np.abs(block).max() for block in blocks)) > LARGEST_FEATURE:
+        raise TrainingError(
+            "The features are too large to fit a linear model.",
+            expected=f"values up to {LARGEST_FEATURE:.0e}",
+            found=f"{largest:.3g}",
+            hint="train the model that computes them again, with a lower learning rate",
+        )
     scalers = [StandardScaler().fit(block) for block in blocks]
     mean = np.concatenate([scaler.mean_ for scaler in scalers]).astype(np.float32)
     factors = [1 / (scaler.scale_ * np.sqrt(len(scaler.scale_))) for scaler in scalers]

@@ -130,12 +130,7 @@ def predict_linear(
     stream = iter(texts)
     while block := list(islice(stream, BLOCK_TEXTS)):
         for probabilities in classifier.probabilities(block):
-            best = int(probabilities.argmax())
-            yield Prediction(
-                label=labels[best],
-                score=float(probabilities[best]),
-                probabilities=dict(zip(labels, probabilities.tolist(), strict=True)),
-            )
+            yield Prediction.of(labels, probabilities)
 
 
 # --- feature runs -------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from greffe.config.bounds import (
 )
 from greffe.config.option_groups import Without
 from greffe.config.options import Reading
+from greffe.parsing import format_json
 
 if TYPE_CHECKING:
     from greffe.inference.predict import Prediction
@@ -52,7 +52,7 @@ def evaluate(
     set_up_compute()
     result = api.load(run).evaluate(data, reading=reading, long=long)
     if as_json:
-        print(json.dumps(result.to_json(), ensure_ascii=False))
+        print(format_json(result.to_json()))
     else:
         print(result.summary())
         print_tables(evaluation_tables(result))
@@ -149,12 +149,11 @@ def fill(
     gaps = api.load(run).fill(text, top=top)
     if as_json:
         print(
-            json.dumps(
+            format_json(
                 [
                     [{"word": f.word, "probability": f.probability, "text": f.text} for f in gap]
                     for gap in gaps
-                ],
-                ensure_ascii=False,
+                ]
             )
         )
     else:
@@ -216,4 +215,4 @@ def _print_predictions(
                 "score": prediction.score,
                 "probabilities": prediction.probabilities,
             }
-            print(json.dumps(row, ensure_ascii=False), flush=True)
+            print(format_json(row), flush=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ import typer
 from greffe.cli import flags
 from greffe.config.bounds import Drawn
 from greffe.errors import InputError, RecipeError
+from greffe.parsing import format_json
 from greffe.progress import notice
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def show(
     if manifest:
         found["run"] = manifest.model_dump(mode="json")
     if as_json:
-        print(json.dumps(found, ensure_ascii=False, indent=2))
+        print(format_json(found, indent=2))
     else:
         print_tables(tables)
         print(memory, end="\n" if memory else "")

@@ -17,7 +17,7 @@ from torch.func import functional_call
 
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
-from greffe.inference.forward import device_of, evaluation_mode
+from greffe.inference.forward import device_of, evaluation_mode, require_finite
 from greffe.inference.predict import require_classifier
 from greffe.inference.word_spans import find_word_spans
 from greffe.model.model import Model
@@ -46,6 +46,7 @@ def word_weights(
     owners = np.array(spans.owners[:longest], np.int64)
     weights = np.zeros(len(spans.words))
     np.add.at(weights, owners, _token_weights(model, tokenizer.wrap(ids), causal, target))
+    require_finite(weights)
     strongest = np.abs(weights).max(initial=0.0)
     scaled = weights / strongest if strongest else weights
     return list(zip(spans.words, scaled.tolist(), strict=True))

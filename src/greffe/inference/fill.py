@@ -16,7 +16,12 @@ from greffe.config.bounds import Shown, check_number
 from greffe.data.pieces import BYTE_PIECES, SPACE
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
-from greffe.inference.forward import device_of, evaluation_mode, require_head
+from greffe.inference.forward import (
+    device_of,
+    evaluation_mode,
+    require_finite,
+    require_head,
+)
 from greffe.model.model import Model
 from greffe.objectives.objective import objectives_with
 
@@ -99,6 +104,7 @@ def _probabilities(
             hidden = model.base(row[None].to(device_of(model)), causal=False)
             scores = model.scores(hidden[0, columns], "masked_token")  # [masks, vocab]
             rows = scores.double().softmax(-1).cpu().numpy()
+        require_finite(rows)
         probabilities.update(zip(inside, rows, strict=True))
     return probabilities
 

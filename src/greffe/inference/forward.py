@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import torch
+from torch import Tensor
 
-from greffe.errors import InputError
+from greffe.errors import CorruptError, InputError
 from greffe.model.model import Model
 
 
@@ -39,4 +41,15 @@ def require_head(model: Model, kind: str, *, purpose: str, hint: str) -> None:
             expected=f"a model with a {kind} head",
             found=f"heads: {', '.join(model.heads) or 'none'}",
             hint=hint,
+        )
+
+
+def require_finite(outputs: Tensor | np.ndarray) -> None:
+    """Raise an error unless all outputs of a model are finite: they would be shown as results."""
+    if not torch.as_tensor(outputs).isfinite().all():
+        raise CorruptError(
+            "The outputs of the model are not finite.",
+            expected="weights that a training ended with",
+            found="weights that are too large to compute with: the training diverged",
+            hint="train the model again with a lower learning rate",
         )

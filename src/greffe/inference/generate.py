@@ -15,7 +15,12 @@ from torch import Tensor
 
 from greffe.config.bounds import NewTokens, Seed, check_number
 from greffe.data.tokenizer import Tokenizer
-from greffe.inference.forward import device_of, evaluation_mode, require_head
+from greffe.inference.forward import (
+    device_of,
+    evaluation_mode,
+    require_finite,
+    require_head,
+)
 from greffe.inference.sampling import Sampling, sample
 from greffe.model.attention import Cache
 from greffe.model.model import Model
@@ -117,7 +122,9 @@ class _Window:
         new = torch.tensor([ids[self.encoded :]], device=device_of(self.model))  # [1, new]
         hidden = self.model.base(new, causal=True, cache=self.cache)  # [1, new, width]
         self.encoded = len(ids)
-        return self.model.scores(hidden[0, -1], "next_token")
+        scores = self.model.scores(hidden[0, -1], "next_token")
+        require_finite(scores)
+        return scores
 
     def _fresh_cache(self) -> Cache:
         return Cache(self.model.spec.layers, capacity=self.context)

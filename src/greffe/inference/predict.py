@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Self
 
 import numpy as np
 from torch import Tensor
@@ -13,7 +14,7 @@ from greffe.config.sections import LongTexts
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError
 from greffe.inference.batched import BATCH_TOKENS, forward_rows
-from greffe.inference.forward import require_head
+from greffe.inference.forward import require_finite, require_head
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import Model
 
@@ -32,6 +33,20 @@ class Prediction:
     """Number of windows the text was split into."""
     cut: int = 0
     """Number of tokens that were cut off."""
+
+    @classmethod
+    def of(
+        cls, labels: Sequence[str], probabilities: np.ndarray, windows: int = 1, cut: int = 0
+    ) -> Self:
+        """Return the prediction with these probabilities [classes], in the order of the labels."""
+        best = int(probabilities.argmax())
+        return cls(
+            label=labels[best],
+            score=float(probabilities[best]),
+            probabilities=dict(zip(labels, probabilities.tolist(), strict=True)),
+            windows=windows,
+            cut=cut,
+        )
 
 
 def predict(
@@ -65,29 +80,41 @@ def predict_ids(
     if not documents:
         return []
     longest = model.spec.context - 2
-    parts = [split_windows(ids, longest, long) for ids in documents]
-    rows = [tokenizer.wrap(part) for windows in parts for part in windows]
+    texts = [split_windows(ids, longest, long) for ids in documents]
+    probabilities = class_probabilities(
+        model, tokenizer, texts, causal=causal, batch_tokens=batch_tokens
+    )
+    require_finite(probabilities)
+    return [
+        Prediction.of(labels, row, windows=len(windows), cut=len(ids) - sum(map(len, windows)))
+        for ids, windows, row in zip(documents, texts, probabilities, strict=True)
+    ]
+
+
+def class_probabilities(
+    model: Model,
+    tokenizer: Tokenizer,
+    texts: Sequence[Sequence[np.ndarray]],
+    *,
+    causal: bool,
+    batch_tokens: int = BATCH_TOKENS,
+) -> np.ndarray:
+    """Return probabilities [N, classes] of texts in windows: the mean, weighted by their lengths.
+
+    They are not finite if the weights are too large to compute with.
+    """
+    rows = [tokenizer.wrap(window) for windows in texts for window in windows]
     logits = classify_logits(model, rows, tokenizer.pad, causal, batch_tokens)
     probabilities = logits.double().softmax(-1).numpy()  # [windows of all texts, classes]
-    predictions = []
+    means = np.empty((len(texts), probabilities.shape[1]))
     first = 0
-    for ids, windows in zip(documents, parts, strict=True):
-        sizes = np.array([len(part) for part in windows])
+    for number, windows in enumerate(texts):
         # Weights must not sum to zero: the single window of an empty text has no tokens.
-        weights = sizes if len(windows) > 1 else None
-        mean = np.average(probabilities[first : first + len(windows)], axis=0, weights=weights)
+        weights = [len(window) for window in windows] if len(windows) > 1 else None
+        inside = probabilities[first : first + len(windows)]
+        means[number] = np.average(inside, axis=0, weights=weights)
         first += len(windows)
-        best = int(mean.argmax())
-        predictions.append(
-            Prediction(
-                label=labels[best],
-                score=float(mean[best]),
-                probabilities=dict(zip(labels, mean.tolist(), strict=True)),
-                windows=len(windows),
-                cut=len(ids) - int(sizes.sum()),
-            )
-        )
-    return predictions
+    return means
 
 
 def classify_logits(

@@ -66,7 +66,21 @@ def load_weights(path: Path, expected_hash: str | None, model: Model) -> dict[st
             expected="floating-point tensors",
             found=f"{whole[0]} of type {weights[whole[0]].dtype}",
         )
+    check_finite(weights, path)
     return weights
+
+
+def check_finite(weights: Mapping[str, Tensor], path: Path) -> None:
+    """Raise a CorruptError that names the first tensor of a file that is not finite."""
+    for name, tensor in weights.items():
+        if not tensor.isfinite().all():
+            raise CorruptError(
+                f"{path} holds weights that are not finite.",
+                expected="finite numbers",
+                found=f"{int((~tensor.isfinite()).sum()):,} of {tensor.numel():,} values of "
+                f"{name} are NaN or infinite",
+                hint="the training diverged: train again with a lower learning rate",
+            )
 
 
 def tensors_hash(tensors: Mapping[str, Tensor]) -> str:

@@ -17,7 +17,7 @@ from greffe.data.sampler import ExampleSampler
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.evaluation.metrics import evaluate_probabilities
-from greffe.inference.predict import predict_ids
+from greffe.inference.predict import class_probabilities, split_windows
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.memory import BatchShape, require_training_memory
 from greffe.model.model import Model, build_model
@@ -275,16 +275,15 @@ class HeldOut:
         self.tokenizer = tokenizer
         self.labels = labels
         self.targets = [example.label for example in examples]
-        self.documents = tokenizer.encode_batch([example.text for example in examples])
+        documents = tokenizer.encode_batch([example.text for example in examples])
+        longest = model.spec.context - 2
+        self.texts = [split_windows(ids, longest, "windows") for ids in documents]
         self.causal = causal
 
     def evaluate(self, _: TrainingState) -> Evaluated:
         """Return accuracy, macro F1 and log loss of the model as it is now, on all of the texts."""
-        predictions = predict_ids(
-            self.model, self.tokenizer, self.labels, self.documents, causal=self.causal
-        )
-        probabilities = np.array(
-            [list(prediction.probabilities.values()) for prediction in predictions]
+        probabilities = class_probabilities(
+            self.model, self.tokenizer, self.texts, causal=self.causal
         )
         if not np.isfinite(probabilities).all():
             nothing = dict.fromkeys(("accuracy", "macro_f1", "log_loss"), math.nan)

@@ -15,9 +15,9 @@ import torch
 
 from greffe.config.sections import TrainSpec
 from greffe.data.batches import Batch
-from greffe.errors import InterruptedRunError
+from greffe.errors import DivergedError, InterruptedRunError
 from greffe.model.model import Model
-from greffe.model.weights import is_finite, load_exact, load_tensors, save_tensors
+from greffe.model.weights import is_finite, load_exact, load_weights, save_tensors
 from greffe.objectives.objective import Objective
 from greffe.progress import Progress, format_count, notice
 from greffe.run import RunDirectory
@@ -25,6 +25,7 @@ from greffe.training.checkpoint import (
     TrainingState,
     best_path,
     check_tokenizer,
+    checkpoint_step,
     last_checkpoint,
     load_checkpoint,
     save_best,
@@ -33,7 +34,7 @@ from greffe.training.checkpoint import (
 from greffe.training.compute import compile_if_faster, compile_model
 from greffe.training.distributed import World
 from greffe.training.interruption import Interruption
-from greffe.training.loop import Step, train
+from greffe.training.loop import Step, lower_rate, train
 from greffe.training.optim import build_optimizer
 from greffe.training.prefetch import prefetch
 from greffe.training.schedule import Budget, Cadence, Clock
@@ -67,14 +68,26 @@ class Task:
 def fit(
     run: RunDirectory, model: Model, task: Task, spec: TrainSpec, world: World
 ) -> TrainingState:
-    """Train until the budget is used up or patience runs out; leave the model as kept."""
+    """Train until the budget is used up or patience runs out; leave the model as kept.
+
+    A training that diverges is an error: weights are kept only if they are finite, and if their
+    score in validation is (without validation, their loss on the last batch).
+    """
     plan = _Plan.of(task, spec, world)
     optimizer = build_optimizer(model, spec, model.spec.layers)
     state = _load_state(run, model, optimizer)
     if world.is_main:
         run.rewind_metrics(state.step)
     state = _compile(model, task, spec, state)
-    state = _train(run, model, optimizer, state, plan)
+    try:
+        state = _train(run, model, optimizer, state, plan)
+        if task.evaluate is None:
+            _check_last_batch(model, task, state, world)
+    except DivergedError as error:
+        error.hint = _after_divergence(run, spec)
+        raise
+    if state.skipped:
+        notice(f"{task.name}: {state.skipped} of {state.step} steps were skipped")
     clock = Clock(state.step, state.tokens, state.seconds)
     if _is_out_of_patience(spec, state):
         if not plan.budget.is_over(clock):
@@ -151,12 +164,14 @@ def _train(
 
             is_end = is_last or is_over
             is_due = is_end or plan.checkpoint.is_due(step.before, step.clock)
-            must_save = is_due or step.is_interrupted
-            if must_save and world.is_main and not step.skipped_in_a_row and is_finite(model):
-                save_checkpoint(run.checkpoints_path, model, optimizer, state)
+            if is_due or step.is_interrupted:
+                _check_weights(model, state, world)
+                # After a skipped step the weights may be bad already: the checkpoint before stays.
+                if world.is_main and not step.is_skipped:
+                    save_checkpoint(run.checkpoints_path, model, optimizer, state)
             if step.is_interrupted and not is_end:
                 raise InterruptedRunError(
-                    f"Stopped at step {state.step}; the state is saved in {run.path}.",
+                    f"Stopped at step {state.step}; {_kept_on_disk(run)}.",
                     hint="continue with the same command and --resume",
                 )
     return state
@@ -226,7 +241,7 @@ def _compute(model: Model, task: Task) -> None:
 def _restore_best(run: RunDirectory, model: Model, state: TrainingState, name: str) -> None:
     assert state.best_step is not None
     path = best_path(run.checkpoints_path, state.best_step)
-    load_exact(model, load_tensors(path, state.best_hash), str(path))
+    load_exact(model, load_weights(path, state.best_hash, model), str(path))
     figures = ", ".join(f"{key} {value:.4g}" for key, value in state.best_evaluation.items())
     notice(f"{name}: keeping the best weights, from step {state.best_step}: {figures}")
 
@@ -240,6 +255,7 @@ def _evaluate(
 ) -> TrainingState:
     """Evaluate and log; keep the weights if they are the best so far."""
     assert plan.task.evaluate is not None
+    _check_weights(model, state, plan.world)
     evaluated = plan.task.evaluate(state)
     evaluated = replace(evaluated, score=plan.world.broadcast(evaluated.score))
     if plan.world.is_main:
@@ -250,6 +266,7 @@ def _evaluate(
             seconds=round(state.seconds, 3),
             **evaluated.metrics,
         )
+    check_evaluated(evaluated, f"step {state.step}")
     state = _keep_best(run, model, state, evaluated, is_main=plan.world.is_main)
     notice(f"{plan.task.name}: {_position(step, plan.budget)} · {evaluated.line}")
     return state
@@ -271,10 +288,7 @@ def _keep_best(
     run: RunDirectory, model: Model, state: TrainingState, evaluated: Evaluated, *, is_main: bool
 ) -> TrainingState:
     """Keep the weights if the score is the best so far; count evaluations without a better one."""
-    is_better = math.isfinite(evaluated.score) and (
-        state.best_score is None or evaluated.score > state.best_score
-    )
-    if not is_better:
+    if state.best_score is not None and evaluated.score <= state.best_score:
         return state.model_copy(
             update={
                 "evaluations_without_better": state.evaluations_without_better + 1,
@@ -292,6 +306,62 @@ def _keep_best(
             "evaluations_without_better": 0,
         }
     )
+
+
+# --- divergence ---------------------------------------------------------------------------------
+
+
+def check_evaluated(evaluated: Evaluated, when: str) -> None:
+    """Raise an error if the score is not finite: the weights are too large to compute with."""
+    if not math.isfinite(evaluated.score):
+        raise DivergedError(
+            f"The scores in validation are not finite at {when}; training stopped.",
+            expected="finite scores",
+            found=evaluated.line,
+            hint="use a lower learning rate",
+        )
+
+
+def _check_weights(model: Model, state: TrainingState, world: World) -> None:
+    """Raise an error, on all ranks or none, if a weight is not finite."""
+    if world.sum([float(not is_finite(model))])[0]:
+        skipped = state.skipped_in_a_row
+        raise DivergedError(
+            f"Weights are not finite at step {state.step}; training stopped.",
+            expected="finite weights",
+            found=f"NaN or infinite values; the last {skipped} steps were skipped"
+            if skipped
+            else "NaN or infinite values",
+        )
+
+
+@torch.no_grad()
+def _check_last_batch(model: Model, task: Task, state: TrainingState, world: World) -> None:
+    """Raise an error, on all ranks or none, if the loss of the last batch is not finite."""
+    model.eval()
+    parts = task.batches(state.step - 1)
+    losses = [value for part in parts for value in task.objective.loss(model, part).values()]
+    [loss] = world.sum([float(sum(losses, torch.zeros(())))])
+    if not math.isfinite(loss):
+        raise DivergedError(
+            f"The loss is not finite after the last step, {state.step}; training stopped.",
+            expected="a finite loss",
+            found=f"loss {loss}",
+        )
+
+
+def _after_divergence(run: RunDirectory, spec: TrainSpec) -> str:
+    return f"{_kept_on_disk(run)}; train again, with --overwrite, with {lower_rate(spec)}"
+
+
+def _kept_on_disk(run: RunDirectory) -> str:
+    last = last_checkpoint(run.checkpoints_path)
+    if last is None:
+        return "no checkpoint was saved"
+    return f"the checkpoint of step {checkpoint_step(last)} is kept in {run.path}"
+
+
+# --- logging ------------------------------------------------------------------------------------
 
 
 def _log_line(step: Step) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import torch
 
 from greffe.model.model import Model
 from greffe.model.weights import load_exact
-from greffe.pipelines.fit import Evaluated
+from greffe.pipelines.fit import Evaluated, check_evaluated
 from greffe.progress import notice
 from greffe.run import RUN_FILE, SOUP, RunDirectory
 from greffe.seeding import derive
@@ -63,6 +63,7 @@ def fit_soup(
     if world.is_main:
         run.rewind_metrics(states[0].step)
         run.log(step=state.step, kind="average", soup=soup, **evaluated.metrics)
+    check_evaluated(evaluated, f"the average of {soup} models")
     notice(f"fine-tune: average of {soup} · {evaluated.line}")
     return state.model_copy(
         update={

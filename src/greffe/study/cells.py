@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from greffe.errors import CorruptError, InterruptedRunError, MismatchError
+from greffe.errors import CorruptError, DivergedError, InterruptedRunError, MismatchError
 from greffe.pipelines.labelled import data_hash
 from greffe.progress import Progress, notice
 from greffe.run import RUN_FILE
@@ -147,7 +147,16 @@ def _compute_and_keep(
     if not is_same:
         shutil.rmtree(folder, ignore_errors=True)
         study.write_cell(cell.name, CellFile(key=key))
-    result = compute_cell(cell, inputs, folder, resume=is_same and has_run(folder))
+    try:
+        result = compute_cell(cell, inputs, folder, resume=is_same and has_run(folder))
+    except DivergedError as error:
+        raise DivergedError(
+            f"{_label(cell)}: {error.message}",
+            expected=error.expected,
+            found=error.found,
+            hint="finished trainings are kept; use a lower learning rate for the study, as in "
+            "--set train.lr=1e-4",
+        ) from None
     if isinstance(cell.arm, FinetunedArm):
         check_transfer(cell, result, inputs.base_hash(cell.arm.model_run))
     study.write_cell(cell.name, CellFile(key=key, result=result))

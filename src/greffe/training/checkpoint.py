@@ -122,6 +122,11 @@ def last_checkpoint(checkpoints: Path) -> Path | None:
     return found[-1] if found else None
 
 
+def checkpoint_step(folder: Path) -> int:
+    """Return the step of a checkpoint, from the name of its folder."""
+    return int(folder.name.removeprefix("step-"))
+
+
 def read_state(folder: Path) -> TrainingState:
     """Read the state file of a checkpoint."""
     state = read_model(TrainingState, folder / STATE_FILE, "a training state")

@@ -15,7 +15,7 @@ import torch
 
 from greffe.config.sections import TrainSpec
 from greffe.data.batches import Batch
-from greffe.errors import TrainingError
+from greffe.errors import DivergedError
 from greffe.model.model import Model
 from greffe.objectives.objective import Objective
 from greffe.seeding import derive
@@ -126,10 +126,14 @@ def train(
             is_interrupted=interruptions > 0,
         )
         if skipped_in_a_row >= spec.nonfinite_limit:
-            raise TrainingError(
+            raise DivergedError(
                 f"The loss was not finite for {skipped_in_a_row} steps in a row; training stopped.",
                 expected="finite losses and gradients",
                 found=f"loss {loss}, gradient norm {norm} at step {clock.step}",
-                hint="the last good checkpoint is kept; continue from it in a new run with --from "
-                f"and a lower learning rate, for example --set train.lr={spec.lr / 3:.1g}",
+                hint=f"use {lower_rate(spec)}",
             )
+
+
+def lower_rate(spec: TrainSpec) -> str:
+    """Return the advice for a training that diverged."""
+    return f"a lower learning rate, for example --set train.lr={spec.lr / 3:.1g}"

@@ -17,7 +17,7 @@ from greffe.baselines.features import BaseReader, FeatureRun, Reader
 from greffe.baselines.linear_classifier import fit_linear
 from greffe.baselines.tfidf import Tfidf
 from greffe.data.tables import Example
-from greffe.errors import DataError, RecipeError
+from greffe.errors import DataError, RecipeError, TrainingError
 from greffe.samples.toy import toy_reviews
 from greffe.seeding import rng
 
@@ -138,6 +138,18 @@ def test_features_are_standardized(reviews: Reviews, informative: Any) -> None:
     fitted = fit(reviews, tfidf=False, base=informative)
     assert not fitted.weights[-1].any()  # a constant feature
     np.testing.assert_allclose(fitted.probabilities(reviews[0]), before, atol=0.01)
+
+
+def test_features_that_overflow_are_an_error(reviews: Reviews) -> None:
+    class Huge:
+        columns = 2
+
+        def features(self, texts: Sequence[str]) -> np.ndarray:
+            signs = np.where(np.arange(len(texts)) % 2, 1.0, -1.0)
+            return np.outer(signs, [3e38, 3e38]).astype(np.float32)
+
+    with pytest.raises(TrainingError, match="too large"):
+        fit(reviews, tfidf=False, feature_runs=[Huge()])
 
 
 def test_many_texts_are_fitted_without_a_gram_matrix(

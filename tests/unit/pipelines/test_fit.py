@@ -16,10 +16,10 @@ from greffe.config.components import HeadSpec
 from greffe.config.recipe import Recipe
 from greffe.config.sections import ModelSpec, TrainSpec
 from greffe.data.batches import Batch
-from greffe.errors import InterruptedRunError, RunError, TrainingError
+from greffe.errors import DivergedError, InterruptedRunError, RunError
 from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import Model, build_model
-from greffe.model.weights import load_tensors
+from greffe.model.weights import check_finite, load_tensors
 from greffe.objectives.causal import Causal, CausalObjective
 from greffe.objectives.objective import Objective
 from greffe.pipelines import fit as fit_module
@@ -173,7 +173,7 @@ def test_the_best_or_the_last_weights_are_kept(tmp_path: Path, keep: str) -> Non
 
 def test_patience_stops_a_run_early(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fitter = Fitter(tmp_path / "run", patience=2, evaluate_every="1steps")
-    fitter.scores = iter([3.0, 1.0, 4.0, 4.0, float("nan"), 9.0])
+    fitter.scores = iter([3.0, 1.0, 4.0, 4.0, 2.0, 9.0])
     state = fitter.fit()
     assert (state.step, state.best_step) == (5, 3)
     assert "stopped early" in capsys.readouterr().err
@@ -247,9 +247,88 @@ def test_steps_without_a_finite_loss_are_skipped_up_to_a_limit(
         False,
     ]
     ended = Fitter(tmp_path / "many", nonfinite_limit=3)
-    with pytest.raises(TrainingError, match="3 steps in a row"):
+    with pytest.raises(DivergedError, match="3 steps in a row") as caught:
         ended.fit(Toy(breaking=99))
     assert checkpoint.last_checkpoint(ended.run.checkpoints_path) is None
+    assert "no checkpoint" in str(caught.value) and "train.lr=0.003" in str(caught.value)
+
+
+class Overflowing(Toy):
+    """One weight, of a token that no batch has, becomes infinite after so many steps."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self.left = steps
+
+    def loss(self, model: Model, batch: Batch) -> dict[str, torch.Tensor]:
+        self.left -= 1
+        if self.left < 0:
+            with torch.no_grad():
+                model.base.embedding.weight[VOCAB - 1, 0] = float("inf")
+        return super().loss(model, batch)
+
+
+@pytest.mark.parametrize(("steps", "seen_at", "kept"), [(1, 3, None), (5, 6, 4), (11, 12, 8)])
+def test_weights_that_are_not_finite_end_the_run_and_are_never_saved(
+    tmp_path: Path, steps: int, seen_at: int, kept: int | None
+) -> None:
+    fitter = Fitter(tmp_path / "run")
+    with pytest.raises(DivergedError, match=f"not finite at step {seen_at}") as caught:
+        fitter.fit(Overflowing(steps))
+    last = checkpoint.last_checkpoint(fitter.run.checkpoints_path)
+    assert (last and checkpoint.checkpoint_step(last)) == kept
+    assert ("no checkpoint" if kept is None else f"of step {kept}") in str(caught.value)
+    for path in fitter.run.path.rglob("*.safetensors"):
+        check_finite(load_tensors(path), path)
+
+
+def test_a_diverged_run_resumes_from_its_last_checkpoint(tmp_path: Path) -> None:
+    whole, diverged = Fitter(tmp_path / "whole"), Fitter(tmp_path / "diverged")
+    whole.fit()
+    with pytest.raises(DivergedError):
+        diverged.fit(Overflowing(9))
+    assert diverged.fit().step == 12
+    assert equal(whole.weights(), diverged.weights())
+
+
+@pytest.mark.parametrize("keep", ["best", "last"])
+@pytest.mark.parametrize("score", [float("nan"), float("-inf")])
+def test_scores_that_are_not_finite_end_the_run(tmp_path: Path, score: float, keep: str) -> None:
+    fitter = Fitter(tmp_path / "run", keep=keep)
+    fitter.scores = iter([1.0, 2.0, score, 9.0])
+    with pytest.raises(DivergedError, match="not finite at step 9") as caught:
+        fitter.fit()
+    assert "step 8" in str(caught.value) and "train.lr=" in str(caught.value)
+    assert fitter.lines("valid") == [3, 6, 9]
+
+
+def test_without_validation_the_last_batch_must_have_a_finite_loss(tmp_path: Path) -> None:
+    class BreaksAtTheEnd(Toy):
+        def loss(self, model: Model, batch: Batch) -> dict[str, torch.Tensor]:
+            factor = 1.0 if model.training else float("nan")
+            return {name: factor * value for name, value in super().loss(model, batch).items()}
+
+    fitter = Fitter(tmp_path / "run")
+    task = Task(BreaksAtTheEnd(), batches, None, steps_per_epoch=6, seed=0, name="toy")
+    model = build_model(SHAPE, VOCAB, HEADS, seed=0)
+    with pytest.raises(DivergedError, match="after the last step, 12"):
+        fit(fitter.run, model, task, fitter.spec, World())
+
+
+def test_an_interruption_after_a_skipped_step_names_the_checkpoint_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitter = Fitter(tmp_path / "run", evaluate_every="6steps")
+    objective = Toy()
+
+    def save(folder: Path, model: Model, optimizer: Any, state: checkpoint.TrainingState) -> None:
+        checkpoint.save_checkpoint(folder, model, optimizer, state)
+        objective.breaking = 1
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(fit_module, "save_checkpoint", save)
+    with pytest.raises(InterruptedRunError, match="Stopped at step 5; the checkpoint of step 4"):
+        fitter.fit(objective)
 
 
 def test_a_run_resumes_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import torch
 
 from greffe.config.option_groups import flat_keywords
 from greffe.config.recipe_files import load_recipe
-from greffe.errors import RecipeError
+from greffe.errors import DivergedError, RecipeError
 from greffe.model.model import Model
 from greffe.pipelines import finetune as finetune_module
 from greffe.pipelines.fit import Evaluated
@@ -73,6 +73,14 @@ def test_the_average_of_trainings_from_the_same_weights(fresh_run, capsys):
     assert "average of 3 · seen at 30" in capsys.readouterr().err
     drop_soup(run)
     assert not (run.path / "soup").exists()
+
+
+def test_an_average_without_finite_scores_is_an_error(fresh_run):
+    run = fresh_run("run", ["0", "1"])
+    train = Trainer(load_model(run))
+    bad = Evaluated(score=float("nan"), metrics={}, line="the scores are not finite")
+    with pytest.raises(DivergedError, match="average of 2 models"):
+        fit_soup(run, train.model, train, lambda _: bad, soup=2, world=World.join())
 
 
 def test_a_soup_of_one_is_a_plain_training(fresh_run):

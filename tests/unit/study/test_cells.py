@@ -11,7 +11,7 @@ import pytest
 
 from greffe.config.options import Training
 from greffe.data.tables import Example
-from greffe.errors import CorruptError, InterruptedRunError, MismatchError
+from greffe.errors import CorruptError, DivergedError, InterruptedRunError, MismatchError
 from greffe.progress import quiet
 from greffe.run import RUN_FILE, RunDirectory
 from greffe.storage import read_json, write_json
@@ -42,6 +42,7 @@ class ToyArm(TrainedArm):
     setting: str = "plain"
     computed: list[str] = field(default_factory=list, compare=False)
     stops_at: str = field(default="", compare=False)
+    diverges_at: str = field(default="", compare=False)
 
     @classmethod
     def planned(cls, options: ArmOptions) -> list[Self]:
@@ -53,6 +54,8 @@ class ToyArm(TrainedArm):
     def compute(self, cell: Cell, inputs: CellInputs, folder: Path, *, resume: bool) -> CellResult:
         if cell.name == self.stops_at:
             raise InterruptedRunError("stop")
+        if cell.name == self.diverges_at:
+            raise DivergedError("Weights are not finite at step 3.", hint="--overwrite")
         self.computed.append(cell.name)
         folder.mkdir(parents=True)
         (folder / RUN_FILE).write_text("{}")
@@ -117,6 +120,17 @@ def test_only_the_best_run_is_kept_unless_all_are_asked_for(
 def test_what_was_done_before_a_stop_is_not_lost(compute: Callable[..., object]) -> None:
     with pytest.raises(InterruptedRunError, match="2 of 3 trainings are done"):
         compute(ToyArm("toy", stops_at="toy-all-3"))
+    rest = ToyArm("toy")
+    compute(rest)
+    assert rest.computed == ["toy-all-3"]
+
+
+def test_a_training_that_diverges_is_named_and_the_others_are_kept(
+    compute: Callable[..., object],
+) -> None:
+    with pytest.raises(DivergedError, match="toy, seed 3: Weights are not finite") as caught:
+        compute(ToyArm("toy", diverges_at="toy-all-3"))
+    assert "train.lr" in str(caught.value) and "--overwrite" not in str(caught.value)
     rest = ToyArm("toy")
     compute(rest)
     assert rest.computed == ["toy-all-3"]

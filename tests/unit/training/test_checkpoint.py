@@ -358,6 +358,21 @@ def test_replaced_weights_are_refused(run: RunDirectory) -> None:
         load_model(run)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(run: RunDirectory, value: float) -> None:
+    model, optimizer = make(seed=4)
+    with torch.no_grad():
+        model.base.embedding.weight[3, 2] = value
+    save_checkpoint(run.checkpoints_path, model, optimizer, TrainingState(step=3))
+    with pytest.raises(CorruptError, match="not finite"):
+        load_checkpoint(run.checkpoints_path / "step-00000003", *make())
+    for _ in ("training", "finished"):
+        with pytest.raises(CorruptError, match="not finite") as caught:
+            load_model(run)
+        assert "1 of 4,800 values of base.embedding.weight" in str(caught.value)
+        finish(run, model)
+
+
 def test_weights_of_another_architecture_are_refused(run: RunDirectory) -> None:
     finish(run, build_model(SHAPE.model_copy(update={"width": 32}), 300, HEADS, 0))
     with pytest.raises(MismatchError, match="do not fit") as caught:
@@ -466,13 +481,12 @@ def test_half_precision_with_a_flipped_bit_is_refused(
         load_model(made)
 
 
-@pytest.mark.parametrize("value", [70_000.0, float("nan")])
 def test_what_half_precision_cannot_hold_is_an_error(
-    pretrained: RunDirectory, tmp_path: Path, value: float
+    pretrained: RunDirectory, tmp_path: Path
 ) -> None:
     model, _ = make(seed=4)
     with torch.no_grad():
-        model.base.embedding.weight[3, 2] = value
+        model.base.embedding.weight[3, 2] = 70_000.0
     finish(pretrained, model)
     with pytest.raises(RunError, match=r"base\.embedding\.weight") as caught:
         write_half(pretrained, tmp_path / "half")
