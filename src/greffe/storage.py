@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shutil
 import stat
 from pathlib import Path
 from typing import Any, TypeVar
@@ -97,14 +98,33 @@ def first_problem(error: ValidationError) -> str:
 def check_writable(folder: Path) -> None:
     """Raise an error unless a folder can be written to, or created; change nothing."""
     try:
-        path = folder.resolve()
-        there = next(each for each in (path, *path.parents) if each.exists())
+        there = _nearest(folder)
         is_folder, is_writable = there.is_dir(), os.access(there, os.W_OK | os.X_OK)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise unusable(folder, "used", error) from None
     if not is_folder or not is_writable:
         reason = "no permission to write to" if is_folder else "not a folder:"
-        raise unusable(folder, "written" if there == path else "created", f"{reason} {there}")
+        raise unusable(
+            folder, "written" if there == folder.resolve() else "created", f"{reason} {there}"
+        )
+
+
+def check_space(folder: Path, needed: int) -> None:
+    """Raise an error if the disk of a folder, which may not exist yet, has fewer bytes left."""
+    free = shutil.disk_usage(_nearest(folder)).free
+    if free < needed:
+        raise RunError(
+            f"The disk is too full to write {folder}.",
+            expected=f"at least {needed / 1e9:.2g} GB",
+            found=f"{free / 1e9:.2g} GB left",
+            hint="free some space, or choose an --out on another disk",
+        )
+
+
+def _nearest(folder: Path) -> Path:
+    """Return the folder or, if it does not exist, the nearest one above it that does."""
+    path = folder.resolve()
+    return next(each for each in (path, *path.parents) if each.exists())
 
 
 def unusable(folder: Path, how: str, error: Exception | str) -> RunError:

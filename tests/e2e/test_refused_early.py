@@ -205,6 +205,14 @@ def test_the_folder_is_refused_first(command, inputs, words) -> None:
     refuse(command, f"{words} --out {{here}}/text.txt/below", inputs, "cannot be created")
 
 
+@pytest.mark.parametrize("words", [PRETRAIN, PRETRAIN.replace("{text}", "{corpus}"), FINETUNE])
+def test_a_full_disk(command, inputs, monkeypatch, words) -> None:
+    full = shutil.disk_usage(inputs["here"])._replace(free=100_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: full)
+    out = inputs["here"] / "deep" / "out"
+    refuse(command, words, {**inputs, "out": out}, "disk is too full")
+
+
 # --- the lab, the demo and reports ----------------------------------------------------------------
 
 LAB = "lab --out {here}/new/lab "

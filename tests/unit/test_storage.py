@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel
 
 from greffe.errors import CorruptError, RunError
 from greffe.storage import (
+    check_space,
     check_writable,
     disk_error,
     file_hash,
@@ -96,6 +98,17 @@ def test_a_folder_that_cannot_be_written_is_known_before(
         check_writable(tmp_path / "a" / "b")
     assert f"permission to write to {tmp_path}" in str(caught.value.found)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_disk_that_is_too_full_is_known_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)._replace(free=2_000_000_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: {tmp_path: usage}[path])
+    check_space(tmp_path / "new" / "run", 2_000_000_000)
+    with pytest.raises(RunError, match="too full") as caught:
+        check_space(tmp_path / "new" / "run", 3_500_000_000)
+    assert (caught.value.expected, caught.value.found) == ("at least 3.5 GB", "2 GB left")
 
 
 def test_file_hash_is_sha256(tmp_path: Path) -> None:

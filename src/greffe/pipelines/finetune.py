@@ -18,6 +18,7 @@ from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.evaluation.metrics import evaluate_probabilities
 from greffe.inference.predict import class_probabilities, split_windows
+from greffe.model.formulas import count_parameters
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.memory import BatchShape, require_training_memory
 from greffe.model.model import Model, build_model
@@ -47,6 +48,7 @@ from greffe.pipelines.provenance import earlier_data, earlier_sizes
 from greffe.pipelines.run_folder import (
     begin_folder,
     begin_run,
+    check_disk,
     check_same_data,
     check_same_recipe,
     check_same_stages,
@@ -98,6 +100,8 @@ def finetune(
         design = _Design.of(recipe, parts.labels, directions)
         rows = encode_rows(parts, tokenizer, recipe.model.context, classification_of(recipe).long)
         _require_memory(recipe, design, world, [len(row) for row in rows.ids])
+        heads = design.heads.values()
+        check_disk(folder, count_parameters(recipe.model, tokenizer.size, heads))
         model = build_model(recipe.model, tokenizer.size, design.heads, recipe.seed)
         parent_weights = _load_weights(model, design, start, show_tensors=training.show_tensors)
         begin_folder(folder, world)

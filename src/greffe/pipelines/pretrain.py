@@ -12,6 +12,7 @@ from greffe.data.corpus import Corpus
 from greffe.data.sampler import RowSampler
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError, RecipeError
+from greffe.model.formulas import count_parameters
 from greffe.model.memory import (
     BatchShape,
     MemoryNeed,
@@ -35,6 +36,7 @@ from greffe.pipelines.prepare import CorpusPlan, find_tokenizer, plan_corpus, wr
 from greffe.pipelines.run_folder import (
     begin_folder,
     begin_run,
+    check_disk,
     check_same_data,
     check_same_recipe,
     is_finished,
@@ -87,7 +89,10 @@ def pretrain(
             return run
         plan = _plan_text(request, recipe, world)
         # What is too large for any text is refused before a folder is emptied or a text prepared.
-        _require_memory(recipe, plan.tokenizer.size if plan.tokenizer else 1, world)
+        smallest = plan.tokenizer.size if plan.tokenizer else 1
+        _require_memory(recipe, smallest, world)
+        heads = language_spec(recipe.objective).heads(tied=recipe.model.tied).values()
+        check_disk(folder, count_parameters(recipe.model, smallest, heads))
         begin_folder(folder, world)
         text = _open_corpus(plan, run, world)
         recipe = recipe.with_vocab(text.tokenizer.size)

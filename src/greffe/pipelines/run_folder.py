@@ -13,7 +13,10 @@ from greffe.errors import MismatchError, RecipeError
 from greffe.output_folder import OutputFolder
 from greffe.progress import notice
 from greffe.run import INTERMEDIATE, RECIPE_FILE, RUN_FILE, Manifest, RunDirectory
+from greffe.storage import check_space
 from greffe.training.distributed import World
+
+WEIGHT_BYTES = 4
 
 
 def run_folder(output: Output, world: World, sources: Sequence[str | Path] = ()) -> OutputFolder:
@@ -28,6 +31,16 @@ def run_folder(output: Output, world: World, sources: Sequence[str | Path] = ())
     )
     world.barrier()
     return folder
+
+
+def check_disk(folder: OutputFolder, parameters: int) -> None:
+    """Raise an error if a new folder has no space for a checkpoint and the final weights.
+
+    More may be needed for the optimizer's state. What an older run in the folder takes is not
+    counted: such a folder is not checked.
+    """
+    if not folder.is_ours:
+        check_space(folder.path, 2 * WEIGHT_BYTES * parameters)
 
 
 def begin_folder(folder: OutputFolder, world: World) -> None:

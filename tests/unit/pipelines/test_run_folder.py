@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from greffe.config.options import Output
 from greffe.config.recipe import Recipe
-from greffe.errors import MismatchError, RecipeError
+from greffe.errors import MismatchError, RecipeError, RunError
 from greffe.model.heads.next_token_head import NextTokenHead
+from greffe.output_folder import OutputFolder
 from greffe.pipelines.run_folder import (
     begin_folder,
+    check_disk,
     check_same_data,
     check_same_recipe,
     flatten,
     is_finished,
     run_folder,
 )
-from greffe.run import Manifest, RunDirectory, new_lineage
+from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.training.distributed import World
 
 DATA = {"train": "a" * 64, "valid": "b" * 64}
@@ -100,3 +104,15 @@ def test_flatten_has_no_nested_values() -> None:
     assert flat["model.position.base"] == 10_000.0
     assert flat["train.betas"] == [0.9, 0.98]
     assert not any(isinstance(value, dict) for value in flat.values())
+
+
+def test_space_is_checked_for_new_folders_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=8_000))
+    new = OutputFolder(tmp_path / "new")
+    check_disk(new, 1_000)
+    with pytest.raises(RunError, match="too full"):
+        check_disk(new, 1_001)
+    (tmp_path / RUN_FILE).write_text("{}")
+    check_disk(OutputFolder(tmp_path, overwrite=True), 1_001)
