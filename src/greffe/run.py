@@ -33,7 +33,7 @@ from greffe import __version__
 from greffe.config.components import HeadSpec
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
-from greffe.config.spec import Count, Figure, Spec
+from greffe.config.spec import Count, Figure, Moment, Spec
 from greffe.errors import CorruptError, RunError
 from greffe.parsing import ParseError, format_json, parse_json
 from greffe.progress import notice
@@ -57,7 +57,7 @@ class Lineage(Spec):
     """Where a run came from: enough to repeat it and to verify it."""
 
     command: list[str]
-    created: str
+    created: Moment
     versions: dict[str, str]
     threads: Count
     parent: str | None = None

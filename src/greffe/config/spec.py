@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer
 
 LARGEST_COUNT = 1 << 53
 """JSON numbers are exact up to here, and no file, corpus or training has more of anything."""
@@ -16,6 +17,15 @@ FileName = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=200)]
 """The name of a file without its suffix: never a path that leads elsewhere."""
 Fraction = Annotated[float, Field(ge=0, le=1)]
 """An accuracy, a probability or a part of a whole."""
+
+
+def _check_moment(text: str) -> str:
+    datetime.fromisoformat(text)  # a ValueError says what is wrong
+    return text
+
+
+Moment = Annotated[str, AfterValidator(_check_moment)]
+"""A date, with or without a time, in ISO 8601."""
 
 
 def _finite_or_none(value: float) -> float | None:

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, get_args
 
-from greffe.errors import InputError, quote
+from greffe.errors import CorruptError, InputError, quote
 from greffe.parsing import parse_toml
 from greffe.report.number_format import NARROW, NO_BREAK, Language, NumberFormat
 
@@ -40,19 +40,30 @@ class Catalog(NumberFormat):
     def label(self, label: Label) -> str:
         """Return a drawing's title or axis label."""
         values = {name: self.shortest(x) for name, x in label.numbers.items()}
-        return self(f"drawing.{label.id}", **values)
+        return self._named(f"drawing.{label.id}", **values)
 
     def part(self, part: str) -> str:
         """Return the name of a model's part by its id; `block_3` is a block with its number."""
         name, _, number = part.rpartition("_")
         if number.isdecimal():
-            return self(f"part.{name}", number=number)
-        return " + ".join(self(f"part.{one}") for one in part.split("+"))
+            return self._named(f"part.{name}", number=number)
+        return " + ".join(self._named(f"part.{one}") for one in part.split("+"))
 
     def formula(self, text: str, note: str = "") -> str:
         """Return a formula of whole numbers, with a remark."""
         written = self.numbers_in(text)
-        return f"{written} ({self(f'formula.{note}')})" if note else written
+        return f"{written} ({self._named(f'formula.{note}')})" if note else written
+
+    def _named(self, key: str, **values: object) -> str:
+        """Return the sentence of an id that a document holds, which may be damaged."""
+        try:
+            return self(key, **values)
+        except KeyError as error:  # the id, or a number that its sentence mentions
+            raise CorruptError(
+                "The document is damaged or from another version.",
+                expected="names of drawings and parts that the report knows",
+                found=f"{key}: {error}",
+            ) from None
 
     # --- numbers with a noun, intervals ---
 

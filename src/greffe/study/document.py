@@ -6,17 +6,20 @@ never percentages.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from greffe.config.spec import Spec
+from greffe.config.spec import Count, Fraction, Moment, Spec
+from greffe.doctor.descriptions import describe
 from greffe.doctor.finding import Finding, PartName
 from greffe.evaluation.intervals import Estimate
 from greffe.evaluation.paired import McNemar
 from greffe.inference.language_samples import LanguageSample
 from greffe.inference.matrices import Matrix
 from greffe.model.parameters import ParameterRow
+
+LARGEST_NUMBER = 1e15
 
 # --- figures ------------------------------------------------------------------------------------
 
@@ -54,9 +57,9 @@ class EpochPoint(Spec):
 class CalibrationBin(Spec):
     """Predictions of similar confidence: their mean confidence and accuracy."""
 
-    confidence: float
-    accuracy: float
-    count: int
+    confidence: Fraction
+    accuracy: Fraction
+    count: Count
 
 
 class Cost(Spec):
@@ -98,7 +101,7 @@ class Arm(Spec):
     cost: Cost
     initial_base: str | None
     """Hash of the base before the first step; of the first seed where they differ."""
-    kept_run: str | None = None
+    kept_run: str | None = Field(None, pattern=r"^runs[/\\][\w.-]*\w[\w.-]*$")
     """Where the run of its best seed (by validation) is kept, relative to the study."""
 
     @field_validator("kind")
@@ -191,7 +194,7 @@ class Disagreement(Spec):
 class LayerMove(Spec):
     """How far one part of the base moved while fine-tuning: |after - before| / |before|."""
 
-    part: str
+    part: str = Field(pattern=r"^(embedding|positions|final_norm|block_[0-9]{1,6})$")
     """Id of the part: embedding, positions, final_norm, or block_N."""
     tensors: int
     moved: dict[str, float]
@@ -247,7 +250,7 @@ class Repeat(Spec):
     """Everything that is needed to repeat the study."""
 
     command: list[str]
-    created: str
+    created: Moment
     versions: dict[str, str]
     machine: dict[str, str | int]
     seeds: list[int]
@@ -262,8 +265,8 @@ class StudyDocument(Spec):
     format: Literal[1] = 1
     name: str
     data: DataSummary
-    arms: list[Arm]
-    comparisons: list[Comparison]
+    arms: list[Arm] = Field(min_length=1)
+    comparisons: list[Comparison] = Field(min_length=1)
     """The first is the study's question: pretrained against scratch."""
     label_curves: LabelCurves | None
     disagreements: list[Disagreement]
@@ -274,3 +277,53 @@ class StudyDocument(Spec):
     proof: TransferProof
     findings: list[Finding]
     repeat: Repeat
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_numbers(cls, tree: Any) -> Any:
+        """Check that every number can be formatted."""
+        rest = [tree]
+        while rest:
+            value = rest.pop()
+            if isinstance(value, dict | list):
+                rest.extend(value.values() if isinstance(value, dict) else value)
+            elif isinstance(value, int | float) and abs(value) > LARGEST_NUMBER:
+                raise ValueError(f"{value:.3g} is beyond all figures of a study")
+        return tree
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        """Check that arms and classes are the same in all parts."""
+        arms, classes = {arm.name for arm in self.arms}, len(self.data.labels)
+        named = {name for pair in self.comparisons for name in (pair.first, pair.second)}
+        named |= {one.arm for text in self.disagreements for one in text.predictions}
+        if curves := self.label_curves:
+            named |= {point.arm for point in curves.points}
+            named |= {name for one in curves.savings for name in (one.arm, one.against)}
+        if unknown := named - arms:
+            raise ValueError(f"arms: there is no {min(unknown)!r:.40}")
+        for arm in self.arms:
+            if [len(row) for row in arm.confusion] != [classes] * classes:
+                raise ValueError(f"arms: the confusion of {arm.name!r:.40} has another size")
+        return self
+
+    @field_validator("pictures")
+    @classmethod
+    def _check_pictures(cls, pictures: list[Matrix]) -> list[Matrix]:
+        """Check that the values of each drawing are a table."""
+        for picture in pictures:
+            widths = {len(row) for row in picture.values}
+            if len(widths) != 1 or widths == {0}:
+                raise ValueError("values that are no table")
+        return pictures
+
+    @field_validator("findings")
+    @classmethod
+    def _check_findings(cls, findings: list[Finding]) -> list[Finding]:
+        """Check that each finding has the figures that its description names."""
+        for finding in findings:
+            try:
+                describe(finding)
+            except KeyError as error:
+                raise ValueError(f"{finding.kind!r:.40} without {error}") from None
+        return findings

@@ -15,7 +15,7 @@ import greffe
 from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
 from greffe.doctor.finding import PartName, Severity
-from greffe.errors import InputError
+from greffe.errors import CorruptError, InputError
 from greffe.inference.language_samples import LanguageSample
 from greffe.inference.matrices import model_matrices
 from greffe.lab.head_sections import MISTAKES
@@ -269,3 +269,13 @@ def english() -> Catalog:
 @pytest.fixture
 def french() -> Catalog:
     return load_catalog("fr")
+
+
+def test_names_that_a_damaged_document_holds() -> None:
+    catalog = load_catalog("en")
+    with pytest.raises(CorruptError, match="damaged or from another version"):
+        catalog.label(Label("no_such_drawing", "?"))
+    with pytest.raises(CorruptError, match="damaged or from another version"):
+        catalog.part("no_such_part")
+    with pytest.raises(CorruptError, match="damaged or from another version"):
+        catalog.formula("1 + 1", "no_such_note")
