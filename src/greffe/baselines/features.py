@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from greffe.data.tables import text_blocks
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.batched import forward_rows
 from greffe.inference.forward import require_finite
-from greffe.inference.predict import BLOCK_TEXTS, split_windows
+from greffe.inference.predict import split_windows
 from greffe.model.model import Model
 from greffe.model.pooling import pool
 from greffe.progress import Progress
@@ -172,8 +173,7 @@ class FeatureCache(BaseReader):
 def read_in_blocks(reader: Reader, texts: Sequence[str], progress: Progress) -> np.ndarray:
     """Return one vector per text [N, columns], read block by block."""
     blocks = []
-    for start in range(0, len(texts), BLOCK_TEXTS):
-        block = texts[start : start + BLOCK_TEXTS]
+    for block in text_blocks(texts):
         blocks.append(reader.features(block))
         progress.advance(len(block))
     return np.concatenate(blocks)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,9 @@ from greffe.baselines.linear_file import (
     load_classifier,
     save_classifier,
 )
+from greffe.data.tables import text_blocks
 from greffe.errors import CorruptError, RunError
-from greffe.inference.predict import BLOCK_TEXTS, Prediction, predict
+from greffe.inference.predict import Prediction, predict
 from greffe.model.weights import BASE, save_tensors, tensors_hash
 from greffe.run import (
     FEATURE_RUNS,
@@ -127,8 +127,7 @@ def predict_linear(
     classifier: LinearClassifier, labels: Sequence[str], texts: Iterable[str]
 ) -> Iterator[Prediction]:
     """Yield a prediction per text, in order; texts are read in blocks, never all at once."""
-    stream = iter(texts)
-    while block := list(islice(stream, BLOCK_TEXTS)):
+    for block in text_blocks(texts):
         for probabilities in classifier.probabilities(block):
             yield Prediction.of(labels, probabilities)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or greffe-fr.")]
 Format = Literal["table", "jsonl", "csv"]
+TABLE_ROWS = 1000
+BEGINNING = 1000  # characters, of which a table shows one line
 
 
 @flags.expand_groups
@@ -78,7 +82,7 @@ def predict(
 
     if texts and input_:
         raise InputError("Texts and --input are mutually exclusive.", hint="leave out one of them")
-    if not texts and input_ is None and sys.stdin.isatty():
+    if not texts and input_ is None and _is_terminal(sys.stdin):
         raise InputError(
             "There is nothing to predict.",
             expected="texts, --input FILE, or text on standard input",
@@ -87,7 +91,7 @@ def predict(
     set_up_compute()
     classifier = api.load(run)
     stream: Iterable[str] = texts or read_texts(input_ or "-", reading)
-    pending: list[str] = []
+    pending: deque[str] = deque()
     predictions = classifier.stream_predictions(_remember(stream, pending), long=long)
     if not texts:
         predictions = _with_progress(predictions)
@@ -160,10 +164,15 @@ def fill(
         print_tables(fill_tables(gaps))
 
 
-def _remember(texts: Iterable[str], pending: list[str]) -> Iterator[str]:
-    """Yield the texts and add each to `pending`, until its prediction is printed."""
+def _is_terminal(stdin: TextIO | None) -> bool:
+    # A program may be started without standard input, or close it.
+    return stdin is not None and not stdin.closed and stdin.isatty()
+
+
+def _remember(texts: Iterable[str], pending: deque[str]) -> Iterator[str]:
+    """Yield the texts and add their beginnings to `pending`, to be printed with the predictions."""
     for text in texts:
-        pending.append(text)
+        pending.append(text[:BEGINNING])
         yield text
 
 
@@ -191,19 +200,20 @@ def _with_cut_notice(predictions: Iterator[Prediction], context: int) -> Iterato
 
 
 def _print_predictions(
-    predictions: Iterator[Prediction], pending: list[str], format_: Format, labels: list[str]
+    predictions: Iterator[Prediction], pending: deque[str], format_: Format, labels: list[str]
 ) -> None:
     if format_ == "table":
         from greffe.cli.terminal_tables import prediction_table, print_tables
 
-        found = list(predictions)
-        print_tables([prediction_table(found, pending)])
+        # A table holds its rows in memory: many texts are printed as several tables.
+        while rows := [(found, pending.popleft()) for found in islice(predictions, TABLE_ROWS)]:
+            print_tables([prediction_table(rows)])
         return
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if format_ == "csv":
         writer.writerow(["label", "score", *labels])
     for prediction in predictions:
-        pending.clear()  # a stream keeps no texts
+        pending.popleft()  # only a table shows the texts
         # Each row is flushed: what was predicted is not lost if the rest is interrupted.
         if format_ == "csv":
             probabilities = prediction.probabilities.values()

@@ -102,12 +102,12 @@ def evaluation_tables(evaluation: Evaluation) -> list[Table]:
     return [scores, confusion]
 
 
-def prediction_table(predictions: Sequence[Prediction], texts: Sequence[str]) -> Table:
+def prediction_table(predictions: Sequence[tuple[Prediction, str]]) -> Table:
     """Return each text with its label and probabilities."""
-    labels = list(predictions[0].probabilities) if predictions else []
+    labels = list(predictions[0][0].probabilities)
     table = new_table("", "label", "text", *labels)
     table.columns[1].justify = "left"
-    for prediction, text in zip(predictions, texts, strict=True):
+    for prediction, text in predictions:
         probabilities = (f"{value:.1%}" for value in prediction.probabilities.values())
         table.add_row(prediction.label, _short(text), *probabilities)
     return table

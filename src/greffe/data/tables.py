@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,11 @@ from greffe.data.rows import PairTable
 from greffe.data.text import open_table, table_texts
 from greffe.errors import DataError
 from greffe.seeding import derive
+
+LONGEST_TEXT = 1 << 23  # characters; encoding them takes up to 2 GB
+LARGEST_TABLE = 1 << 30  # bytes in memory, where labelled tables are held
+BLOCK_TEXTS, BLOCK_CHARACTERS = 512, 1 << 22
+_ROW = 160  # bytes, besides the text: its label, the example, the place in a list
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,9 @@ def read_examples(source: str | Path, options: Reading) -> Iterator[Example]:
     notice_duplicates(table)
     for number, cells in table.rows([text, label]):
         if cells is not None:
-            yield Example(text_of(cells[0], table, number), label_of(cells[1], table, number))
+            content = text_of(cells[0], table, number)
+            check_length(content, f"{table.location(number)}: the text")
+            yield Example(content, label_of(cells[1], table, number))
 
 
 def read_texts(source: str | Path, options: Reading) -> Iterator[str]:
@@ -75,6 +83,54 @@ def read_texts(source: str | Path, options: Reading) -> Iterator[str]:
         check_file(source)
     encoding = check_encoding(options.encoding)
     return (line.text for line in whole_lines(source, encoding))
+
+
+def check_length(text: str, name: str) -> None:
+    """Raise DataError if a text to classify is too long; `name` says which one it is."""
+    if len(text) > LONGEST_TEXT:
+        raise DataError(
+            f"{name} has {len(text):,} characters.",
+            expected=f"texts of at most {LONGEST_TEXT:,} characters",
+            hint="split it into several texts; only pretraining reads documents of any length",
+        )
+
+
+def text_blocks(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the texts in lists that bounded memory can encode and classify at once."""
+    block: list[str] = []
+    size = 0
+    for number, text in enumerate(texts, start=1):
+        if not isinstance(text, str):
+            raise DataError(
+                f"Text {number} is not text.",
+                expected="str",
+                found=f"{type(text).__name__}: {text!r:.60}",
+            )
+        check_length(text, f"Text {number}")
+        block.append(text)
+        size += len(text)
+        if len(block) == BLOCK_TEXTS or size >= BLOCK_CHARACTERS:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block
+
+
+def hold(examples: Iterable[Example], name: str) -> list[Example]:
+    """Return the examples as a list; DataError if they take more memory than LARGEST_TABLE."""
+    held: list[Example] = []
+    size = 0
+    for example in examples:
+        size += sys.getsizeof(example.text) + _ROW
+        if size > LARGEST_TABLE:
+            raise DataError(
+                f"{name} has too many labelled texts.",
+                expected=f"a table that takes at most {LARGEST_TABLE >> 30} GiB of memory",
+                found=f"more than that in the first {len(held) + 1:,} rows",
+                hint="use a part of the rows; greffe predict reads tables of any size",
+            )
+        held.append(example)
+    return held
 
 
 # --- labels -------------------------------------------------------------------------------------

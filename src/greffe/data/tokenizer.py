@@ -35,6 +35,7 @@ from greffe.data.pieces import (
     without_space,
 )
 from greffe.data.sentencepiece_import import convert
+from greffe.data.tables import text_blocks
 from greffe.data.tokenizer_file import read_tree
 from greffe.data.tokenizer_training import learn
 from greffe.errors import CorruptError, DataError, RecipeError
@@ -163,6 +164,10 @@ class Tokenizer:
             return self._encode_directly(texts)
         except TypeError:
             raise _not_text(next(text for text in texts if not _is_unicode(text))) from None
+
+    def encode_all(self, texts: Iterable[str]) -> list[Ids]:
+        """Encode any number of texts in bounded memory, besides the ids."""
+        return [ids for block in text_blocks(texts) for ids in self.encode_batch(block)]
 
     def wrap(self, ids: Sequence[int] | Ids) -> NDArray[np.int64]:
         """Return `<sos> ids <eos>`, the input of a model."""

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Self
 
 import numpy as np
 from torch import Tensor
 
 from greffe.config.sections import LongTexts
+from greffe.data.tables import text_blocks
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError
 from greffe.inference.batched import BATCH_TOKENS, forward_rows
 from greffe.inference.forward import require_finite, require_head
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import Model
-
-BLOCK_TEXTS = 512
 
 
 @dataclass(frozen=True)
@@ -159,8 +157,7 @@ def _predict(
     long: LongTexts,
     batch_tokens: int,
 ) -> Iterator[Prediction]:
-    stream = iter(texts)
-    while block := list(islice(stream, BLOCK_TEXTS)):
+    for block in text_blocks(texts):
         documents = tokenizer.encode_batch(block)
         yield from predict_ids(
             model,

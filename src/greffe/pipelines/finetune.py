@@ -279,7 +279,7 @@ class HeldOut:
         self.tokenizer = tokenizer
         self.labels = labels
         self.targets = [example.label for example in examples]
-        documents = tokenizer.encode_batch([example.text for example in examples])
+        documents = tokenizer.encode_all(example.text for example in examples)
         longest = model.spec.context - 2
         self.texts = [split_windows(ids, longest, "windows") for ids in documents]
         self.causal = causal

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,14 @@ import numpy.typing as npt
 
 from greffe.config.options import Reading, Tables
 from greffe.config.sections import LongTexts
-from greffe.data.tables import Example, label_order, read_examples, split_examples
+from greffe.data.tables import (
+    Example,
+    check_length,
+    hold,
+    label_order,
+    read_examples,
+    split_examples,
+)
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import DataError
 from greffe.evaluation.metrics import label_indices
@@ -77,14 +86,39 @@ def table_paths(tables: Tables) -> list[str | Path]:
 def load_examples(data: Examples, reading: Reading) -> list[Example]:
     """Return all examples of a table, or of a sequence given from Python."""
     if isinstance(data, str | Path):
-        examples = list(read_examples(data, reading))
+        name = str(data)
+        examples = hold(read_examples(data, reading), name)
     else:
-        examples = [
-            item if isinstance(item, Example) else Example(item[0], str(item[1])) for item in data
-        ]
+        name = "data"
+        examples = hold((_example(item, number) for number, item in enumerate(data, start=1)), name)
     if not examples:
-        raise DataError(f"{data if isinstance(data, str | Path) else 'data'} contains no examples.")
+        raise DataError(f"{name} contains no examples.")
     return examples
+
+
+def _example(item: object, number: int) -> Example:
+    """Return an item from Python as an example, or raise DataError."""
+    match item:
+        case Example(str(text), str(label)) | (str(text), str(label)):
+            pass
+        case (str(text), Real() as value) if math.isfinite(value):
+            label = str(value)
+        case _:
+            raise DataError(
+                f"Item {number} of data is not a text with its label.",
+                expected="pairs (text, label), the label a str or an int",
+                found=f"{item!r:.80}",
+            )
+    check_length(text, f"Text {number} of data")
+    try:
+        f"{text}{label}".encode()
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"Item {number} of data is not valid Unicode.",
+            expected="text without lone surrogates",
+            found=f"{error.object[error.start]!r} at character {error.start}",
+        ) from None
+    return Example(text, label)
 
 
 def check_labels(train_part: Sequence[Example], valid_part: Sequence[Example]) -> list[str]:
@@ -120,7 +154,7 @@ def encode_rows(
 ) -> LabelledRows:
     """Encode the training texts; a notice says what happens to texts longer than the context."""
     targets = label_indices(parts.labels, [example.label for example in parts.train])
-    documents = tokenizer.encode_batch([example.text for example in parts.train])
+    documents = tokenizer.encode_all(example.text for example in parts.train)
     most = context - 2  # tokens between <sos> and <eos>
     windows = [split_windows(ids, most, long) for ids in documents]
     beyond = [len(ids) - most for ids in documents if len(ids) > most]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from greffe.baselines import features as module
 from greffe.baselines.features import (
     BaseReader,
     CachedReader,
@@ -138,7 +137,7 @@ def test_scores_are_centered_log_probabilities() -> None:
 def test_feature_runs_predict_block_by_block(
     random_run: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(module, "BLOCK_TEXTS", 4)
+    monkeypatch.setattr("greffe.data.tables.BLOCK_TEXTS", 4)
     sizes: list[int] = []
 
     def probabilities(texts: Sequence[str]) -> np.ndarray:

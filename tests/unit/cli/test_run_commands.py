@@ -34,6 +34,30 @@ def test_predict_reads_standard_input(
     ] * 2
 
 
+def test_predict_without_standard_input_is_an_error(
+    command: Command, classifier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = io.TextIOWrapper(io.BytesIO())
+    closed.close()
+    for stdin in (None, closed):
+        monkeypatch.setattr("sys.stdin", stdin)
+        outcome = command("predict", classifier)
+        assert outcome.code == 2
+        assert "no standard input" in outcome.err
+
+
+def test_many_predictions_are_several_tables(
+    command: Command, classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("greffe.cli.run_commands.TABLE_ROWS", 3)
+    monkeypatch.setattr("greffe.data.tables.BLOCK_TEXTS", 2)
+    texts = [f"livre {number}" for number in range(8)]
+    (tmp_path / "a.txt").write_text("\n".join(texts), "utf-8")
+    shown = command("predict", classifier, "--input", tmp_path / "a.txt").out
+    assert shown.count("label") == 3
+    assert [line for line in texts if line in shown] == texts
+
+
 def test_predict_as_csv_and_table(command: Command, classifier: Path) -> None:
     outcome = command("predict", classifier, "un livre", "autre", "--format", "csv")
     header, *rows = csv.reader(io.StringIO(outcome.out))

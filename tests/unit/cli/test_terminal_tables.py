@@ -44,10 +44,9 @@ def test_predictions_have_short_texts_and_probabilities() -> None:
     text = shown(
         prediction_table(
             [
-                Prediction("1", 0.75, {"0": 0.25, "1": 0.75}),
-                Prediction("0", 1.0, {"0": 1.0, "1": 0.0}),
-            ],
-            [long, "b"],
+                (Prediction("1", 0.75, {"0": 0.25, "1": 0.75}), long),
+                (Prediction("0", 1.0, {"0": 1.0, "1": 0.0}), "b"),
+            ]
         )
     )
     assert "75.0%" in text and "25.0%" in text and "…" in text

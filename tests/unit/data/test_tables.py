@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import lzma
 import random
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pyarrow
 import pyarrow.parquet
 import pytest
+import zstandard
 from tests.unit.data.reading import examples, texts, written
 
-from greffe.data.tables import Example, label_order, split_examples
+from greffe.config.options import Reading
+from greffe.data.tables import (
+    Example,
+    hold,
+    label_order,
+    read_examples,
+    read_texts,
+    split_examples,
+    text_blocks,
+)
 from greffe.errors import DataError
 
 PAIRS = [Example("bon", "1"), Example("", "0"), Example("très, très bon", "1")]
@@ -186,6 +200,67 @@ def test_texts_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_long_text_is_one_text(tmp_path: Path) -> None:
     long = "mot " * 1_300_000  # 5 MB
     assert texts(written(tmp_path / "a.txt", long)) == [long]
+
+
+# --- bounded memory -------------------------------------------------------------------------------
+
+
+def test_blocks_are_bounded_in_texts_and_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("greffe.data.tables.BLOCK_TEXTS", 3)
+    monkeypatch.setattr("greffe.data.tables.BLOCK_CHARACTERS", 10)
+    assert list(text_blocks(["a", "b", "c", "d", "e" * 9, "f" * 20, "g"])) == [
+        *(["a", "b", "c"], ["d", "e" * 9], ["f" * 20], ["g"])
+    ]
+    assert list(text_blocks([])) == []
+    with pytest.raises(DataError, match="Text 2 is not text") as caught:
+        list(text_blocks(["a", 3]))  # type: ignore[list-item]
+    assert caught.value.found == "int: 3"
+
+
+def test_a_text_that_is_too_long_to_classify_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("greffe.data.tables.LONGEST_TEXT", 20)
+    source = written(tmp_path / "a.tsv", f"1\t{'x' * 20}\n0\t{'x' * 21}\n")
+    with pytest.raises(DataError, match=r"Line 2 of .*a\.tsv: the text has 21 characters"):
+        examples(source)
+    assert len(texts(source)) == 2, "documents may be of any length"
+    with pytest.raises(DataError, match="Text 2 has 21 characters"):
+        list(text_blocks(texts(source)))
+
+
+def test_a_labelled_table_is_held_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("greffe.data.tables.LARGEST_TABLE", 1 << 20)
+    taken = 0
+
+    def endless(text: str) -> Iterator[Example]:
+        nonlocal taken
+        for number in count(1):
+            taken = number
+            yield Example(text, "1")
+
+    for text, most in (("x" * 10_000, 110), ("", 6000), ("🙂" * 2500, 110)):
+        with pytest.raises(DataError, match=r"a\.tsv has too many labelled texts"):
+            hold(endless(text), "a.tsv")
+        assert taken < most
+    few = [Example("a", "1")] * 3
+    assert hold(iter(few), "a.tsv") == few
+
+
+@pytest.mark.parametrize("suffix", ["gz", "xz", "zst"])
+def test_a_compressed_table_that_expands_without_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    pack = {"gz": gzip.compress, "xz": lzma.compress, "zst": zstandard.compress}[suffix]
+    monkeypatch.setattr("greffe.data.tables.LARGEST_TABLE", 1 << 20)
+    many = written(tmp_path / f"a.tsv.{suffix}", pack(b"1\tbon livre\n0\tbof !\n" * 200_000))
+    with pytest.raises(DataError, match="too many labelled texts"):
+        hold(read_examples(many, Reading()), many)
+    monkeypatch.setattr("greffe.data.files.LONGEST_RECORD", 1 << 20)
+    line = written(tmp_path / f"b.tsv.{suffix}", pack(b"1\tbon\n1\t" + b"x" * (3 << 20)))
+    for read in (read_examples, read_texts):
+        with pytest.raises(DataError, match=r"line 2 of .* exceeds 1 MiB"):
+            list(read(line, Reading()))
 
 
 # --- labels ---------------------------------------------------------------------------------------

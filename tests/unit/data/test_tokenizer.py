@@ -98,6 +98,15 @@ def test_awkward_text_survives(tokenizer: Tokenizer, text: str) -> None:
         assert tokenizer.normalize(text) == text
 
 
+def test_texts_encoded_block_by_block_are_the_same(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("greffe.data.tables.BLOCK_TEXTS", 2)
+    texts = ["un livre", "", "deux", "trois livres", "fin"]
+    found = tokenizer.encode_all(iter(texts))
+    assert [ids.tolist() for ids in found] == [tokenizer.encode(text) for text in texts]
+
+
 def test_encode_batch_equals_encode(tokenizer: Tokenizer) -> None:
     texts = [*AWKWARD, *TEXTS[:50], "▁a▁▁ b", *AWKWARD]
     for _ in range(2):  # the second time from memory

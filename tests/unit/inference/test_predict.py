@@ -11,7 +11,6 @@ import torch
 from greffe.config.sections import Pooler
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError, MismatchError
-from greffe.inference import predict as predict_module
 from greffe.inference.predict import (
     classify_logits,
     describe_cut,
@@ -132,7 +131,7 @@ def test_no_texts_no_predictions(make_model: Any, tiny_tokenizer: Tokenizer) -> 
 def test_texts_are_streamed_in_blocks(
     make_model: Any, tiny_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(predict_module, "BLOCK_TEXTS", 4)
+    monkeypatch.setattr("greffe.data.tables.BLOCK_TEXTS", 4)
     taken = 0
 
     def endless() -> Iterator[str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from greffe.config.options import Reading
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
-from greffe.pipelines.labelled import LabelledParts, encode_rows
+from greffe.errors import DataError
+from greffe.pipelines.labelled import LabelledParts, encode_rows, load_examples
 
 SHORT, CONTEXT = "un livre", 16
 
@@ -48,3 +52,28 @@ def test_texts_that_fit_print_no_notice(tiny_tokenizer: Tokenizer, capsys) -> No
     rows = encode_rows(parts([Example(SHORT, "0")]), tiny_tokenizer, CONTEXT, "windows")
     assert rows.ids[0].tolist() == tiny_tokenizer.wrap(tiny_tokenizer.encode(SHORT)).tolist()
     assert capsys.readouterr().err == ""
+
+
+def test_labels_from_python_are_words_or_numbers() -> None:
+    pairs = [("a", "x"), ("b", 1), ("c", np.int64(2)), ["d", 0.5], Example("e", "y")]
+    loaded = load_examples(pairs, Reading())
+    assert [example.label for example in loaded] == ["x", "1", "2", "0.5", "y"]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        *(None, 3, "text", ("text",), ("text", "label", "more"), ("text", None), (None, "label")),
+        *(("text", float("nan")), ("text", ["label"]), Example(3, "label"), ("\ud800", "label")),
+    ],
+)
+def test_items_from_python_that_are_no_labelled_texts_are_refused(item: Any) -> None:
+    with pytest.raises(DataError, match="Item 2 of data is not") as caught:
+        load_examples([("a", "b"), item], Reading())
+    assert caught.value.found
+
+
+def test_long_texts_from_python_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("greffe.data.tables.LONGEST_TEXT", 20)
+    with pytest.raises(DataError, match="Text 1 of data has 21 characters"):
+        load_examples([("x" * 21, "label")], Reading())

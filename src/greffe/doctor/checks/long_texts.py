@@ -22,7 +22,7 @@ def long_texts(data: LabelledData) -> Iterator[Finding]:
     """Find texts beyond the context: a warning if much of the text is cut, else a note."""
     assert data.tokenizer is not None and data.context is not None
     for where, examples in data.parts.items():
-        encoded = data.tokenizer.encode_batch([example.text for example in examples])
+        encoded = data.tokenizer.encode_all(example.text for example in examples)
         lengths = [len(ids) for ids in encoded]
         beyond = [max(0, length - (data.context - SPECIAL_TOKENS)) for length in lengths]
         if not any(beyond):
