@@ -13,7 +13,7 @@ LARGEST_COUNT = 1 << 53
 
 Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 """How many of something there are, as files record it."""
-FileName = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=200)]
+FileName = Annotated[str, Field(pattern=r"^[\w.+-]+$", max_length=200)]
 """The name of a file without its suffix: never a path that leads elsewhere."""
 Fraction = Annotated[float, Field(ge=0, le=1)]
 """An accuracy, a probability or a part of a whole."""

@@ -16,7 +16,9 @@ from greffe.study.arms import ARMS, ArmOptions, Cell, PlannedArm, TrainedArm
 from greffe.study.arms.frozen_arm import SUFFIX as FROZEN_SUFFIX
 from greffe.study.parts import Parts
 
-_NAME = re.compile(r"[\w.-]+")
+LONGEST_NAME = 50
+"""Characters of an arm's name, which is part of the names of files."""
+_NAME = re.compile(rf"[\w.-]{{1,{LONGEST_NAME}}}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +113,8 @@ def _check_names(names: Iterable[str]) -> None:
     for name in names:
         if not _NAME.fullmatch(name) or name in ARMS or name.endswith(FROZEN_SUFFIX):
             raise RecipeError(
-                f"{name!r} is not a valid name for an arm.",
-                expected="a name of letters, digits, dots and dashes, other than "
+                f"{quote(name)} is not a valid name for an arm.",
+                expected=f"at most {LONGEST_NAME} letters, digits, dots and dashes, other than "
                 + ", ".join(ARMS),
                 hint="for example --arm causal=runs/causal",
             )

@@ -71,17 +71,18 @@ def _moves(full: Mapping[Cell, CellResult]) -> list[LayerMove]:
 
 def _probes(bases: Mapping[str, RunDirectory], parts: Parts, seed: int) -> list[Probe]:
     """Probe each untouched base, and random weights in the architecture of the first one."""
-    probes = []
+    probes: list[Probe] = []
     for number, (name, run) in enumerate(bases.items()):
-        probes.append(_probe(name, load_model(run), run, parts, seed))
+        probes += _probe(name, load_model(run), run, parts, seed)
         if number == 0:
             recipe, manifest = run.recipe(), run.manifest()
             random = build_model(recipe.model, manifest.vocab, {}, seed).eval()
-            probes.append(_probe("random", random, run, parts, seed))
+            probes += _probe("random", random, run, parts, seed)
     return probes
 
 
-def _probe(name: str, model: Model, run: RunDirectory, parts: Parts, seed: int) -> Probe:
+def _probe(name: str, model: Model, run: RunDirectory, parts: Parts, seed: int) -> list[Probe]:
+    """Return the probe of a model; none if there are too few texts to hold some out."""
     direction = choose_direction(run.recipe().classification, run.manifest().directions)
     values = probe_accuracy(
         model,
@@ -91,4 +92,4 @@ def _probe(name: str, model: Model, run: RunDirectory, parts: Parts, seed: int) 
         causal=direction == "causal",
         seed=seed,
     )
-    return Probe(name=name, accuracy=seeds_estimate(values, (0.0, 1.0)))
+    return [Probe(name=name, accuracy=seeds_estimate(values, (0.0, 1.0)))] if values else []

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from greffe.errors import CorruptError, RunError
+from greffe.study.arms import ARMS
 from greffe.study.folder import CellFile, CellResult, StudyDirectory, StudyManifest
 
 
@@ -91,3 +92,8 @@ def test_the_name_of_a_cell_is_no_path(study: StudyDirectory, name: str) -> None
     (study.path / "study.json").write_text(json.dumps(content))
     with pytest.raises(CorruptError, match="damaged"):
         study.manifest()
+
+
+def test_every_kind_of_arm_has_a_name_that_a_manifest_accepts() -> None:
+    names = [f"{kind}-all-1" for kind in ARMS]
+    assert StudyManifest(status="running", cells=names, settings={}).cells == names

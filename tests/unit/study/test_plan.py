@@ -97,7 +97,7 @@ def test_an_option_adds_an_arm_and_its_comparisons_at_the_end(
     assert planned_comparisons(arms) == [*planned_comparisons(without), *added]
 
 
-@pytest.mark.parametrize("name", [*ARMS, "a/b", "", "mine-frozen", "a b"])
+@pytest.mark.parametrize("name", [*ARMS, "a/b", "", "mine-frozen", "a b", "a" * 51])
 def test_names_that_an_arm_cannot_have(name: str) -> None:
     with pytest.raises(RecipeError, match="not a valid name"):
         planned(others={name: OTHER})

@@ -46,3 +46,13 @@ def test_tensors_hashes_moves_and_probes(fresh_run: Callable[..., RunDirectory])
     [move] = proof.moves
     assert move.moved == {"pretrained": 0.2, "scratch": 0.2}
     assert [probe.name for probe in proof.probes] == ["pretrained", "random", "other"]
+
+
+def test_too_few_texts_to_hold_some_out_give_no_probes(
+    fresh_run: Callable[..., RunDirectory],
+) -> None:
+    base = fresh_run("base")
+    few = [Example("un bon livre", "a"), Example("un film raté", "b")]
+    inputs = CellInputs(part_data(few, few, few, seed=0), Training())
+    with quiet():
+        assert not prove_transfer({"pretrained": base}, inputs, {}, seed=0).probes
