@@ -33,6 +33,8 @@ LOADED_ONCE = (
     *("sklearn.feature_extraction.text", "sklearn.linear_model", "sklearn.metrics"),
 )
 """Modules that commands load when they need them; loaded before the forks, they cost nothing."""
+SILENT_LACK_OF_MEMORY = "SystemError: error return without exception set"
+"""What Python says when a library written in C fails and does not say that it lacks memory."""
 TOO_LONG = 180.0
 """Seconds after which a command counts as hanging."""
 
@@ -63,9 +65,10 @@ class Ending:
 
     @property
     def is_traceback(self) -> bool:
-        """Whether a traceback was shown, but for one of an end before greffe could run."""
-        is_early = self.is_hit and ", in main\n" not in self.err
-        return "Traceback (most recent call last)" in self.err and not is_early
+        """Whether a traceback was shown that greffe could have avoided."""
+        is_early = ", in main\n" not in self.err
+        is_excused = self.is_hit and (is_early or self.err.rstrip().endswith(SILENT_LACK_OF_MEMORY))
+        return "Traceback (most recent call last)" in self.err and not is_excused
 
     @property
     def is_explained(self) -> bool:
@@ -124,7 +127,7 @@ class Command:
             if passed > TOO_LONG and not hangs:
                 hangs = True
                 os.kill(self.pid, signal.SIGKILL)
-            time.sleep(0.002)
+            time.sleep(0.005)
         return Ending(
             code=code,
             err=self.printed.read_text("utf-8", "replace"),
