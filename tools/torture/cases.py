@@ -23,9 +23,9 @@ DISKS = 3
 def schedule(workshop: Workshop, seed: int, *, can_mount: bool) -> Iterator[Case]:
     """Yield cases without end.
 
-    First some of everything: readers, failing writes at every different point, random chains, full
-    disks. Then kills at every different point, then all other points, then random chains for as
-    long as there is time.
+    First readers, failing writes at every different point, random chains and full disks; one of
+    each kind for each verb at the very beginning. Then kills at every different point, then all
+    other points, then random chains for as long as there is time.
     """
     draw = random.Random(f"{seed} schedule")
     known = [known for known in workshop.undisturbed.values() if known.is_disturbed]
@@ -36,10 +36,21 @@ def schedule(workshop: Workshop, seed: int, *, can_mount: bool) -> Iterator[Case
     disks = [Case(name, "empty", "disk", number) for name in names for number in range(DISKS)]
     first = _beside(names) + writes + chains + (disks if can_mount else [])
     for cases in (first, kills, writes_alike + kills_alike):
-        draw.shuffle(cases)
-        yield from cases
+        yield from _spread(cases, draw)
     for number in itertools.count(CHAINS):
         yield from (Case(name, "empty", "chain", number) for name in names)
+
+
+def _spread(cases: Sequence[Case], draw: random.Random) -> list[Case]:
+    """Return the cases in an order in which every kind of every verb is spread over the time."""
+    groups: dict[tuple[str, str], list[Case]] = {}
+    for case in cases:
+        groups.setdefault((case.verb, case.kind), []).append(case)
+    times: dict[Case, float] = {}
+    for group in groups.values():
+        first, *others = draw.sample(group, len(group))
+        times |= {first: 0.0} | {case: draw.random() for case in others}
+    return sorted(times, key=times.__getitem__)
 
 
 def _points(known: Sequence[Undisturbed], kind: PointKind) -> tuple[list[Case], list[Case]]:
