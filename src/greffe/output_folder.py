@@ -17,6 +17,8 @@ from greffe.storage import check_writable, unusable
 LOCK_FILE = ".lock"
 UNFINISHED_FILE = ".greffe"
 """Marks a folder as ours before anything else is in it; removed once there is a manifest."""
+BEING_EMPTIED = b"being emptied"
+"""Content of the mark while --overwrite removes the files; without content at all other times."""
 CARD_FILE = "README.md"
 CARD_MARK = "<!-- Written by greffe. -->"
 """First line of a model card; a README.md without it is the user's and is never touched."""
@@ -25,7 +27,7 @@ WRITTEN = (
     *("run.json", "recipe.toml", "tokenizer.json", "weights.safetensors", "metrics.jsonl"),
     *("linear.json", "linear.safetensors", "feature_runs", "soup", "intermediate"),
     *("checkpoints", "corpus", "corpus.json", "prepare.json", "scan", "*.tokens", "*.offsets"),
-    *(CARD_FILE, UNFINISHED_FILE, ".*.tmp"),
+    *(CARD_FILE, ".*.tmp"),
 )
 """Everything that greffe writes into an output folder, and so may remove from it."""
 
@@ -58,7 +60,8 @@ class OutputFolder:
         try:
             # Checked here and not on entry: no rank may see what another one has just written.
             self.is_ours = self._has(UNFINISHED_FILE, *markers) and bool(self._names())
-            self.resuming = self.is_ours and resume
+            self.is_half_empty = self._is_half_empty()
+            self.resuming = self.is_ours and resume and not self.is_half_empty
             self._check()
             self._check_access()
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path
@@ -74,10 +77,14 @@ class OutputFolder:
         """Mark the folder as ours and, unless it is resumed, remove what greffe wrote before."""
         if not self.is_main:
             return
+        mark = self.path / UNFINISHED_FILE
         try:
             if self.is_ours and not self.resuming:
+                # A process killed in between leaves neither a folder that looks finished nor one
+                # that nobody owns: the next command goes on emptying it.
+                mark.write_bytes(BEING_EMPTIED)
                 self._empty()
-            (self.path / UNFINISHED_FILE).touch()
+            mark.write_bytes(b"")
         except OSError as error:
             raise unusable(self.path, "written", error) from None
 
@@ -116,8 +123,8 @@ class OutputFolder:
             self._check_overwrite()
 
     def _check_overwrite(self) -> None:
-        """Raise an error unless --overwrite is given and removes nothing that is read."""
-        if not self.overwrite:
+        """Raise an error unless --overwrite is or was given and removes nothing that is read."""
+        if not self.overwrite and not self.is_half_empty:
             raise RunExistsError(
                 f"{self.path} already holds a run.",
                 expected="a new or empty folder",
@@ -145,6 +152,11 @@ class OutputFolder:
 
     def _has(self, *names: str) -> bool:
         return any((self.path / name).exists() for name in names)
+
+    def _is_half_empty(self) -> bool:
+        """Whether a process was killed while it emptied the folder."""
+        mark = self.path / UNFINISHED_FILE
+        return mark.is_file() and mark.read_bytes() == BEING_EMPTIED
 
     def _names(self) -> list[str]:
         """Return the names in the folder, without the lock and the marker."""

@@ -95,6 +95,56 @@ def test_overwrite_never_removes_what_the_command_reads(run: Path, tmp_path: Pat
         pass
 
 
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.fixture
+def half_emptied(run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run whose replacement was killed after the first file was removed."""
+    (run / "weights.safetensors").write_text("weights")
+    (run / "thesis.docx").write_text("years of work")
+    removed: list[Path] = []
+    unlink = Path.unlink
+
+    def unlink_one(path: Path, missing_ok: bool = False) -> None:
+        if removed:
+            raise Killed
+        removed.append(path)
+        unlink(path, missing_ok)
+
+    folder = OutputFolder(run, overwrite=True)
+    with monkeypatch.context() as patch:
+        folder.__enter__()
+        patch.setattr(Path, "unlink", unlink_one)
+        with pytest.raises(Killed):
+            folder.begin()
+    folder._lock.release()
+    return run
+
+
+@pytest.mark.parametrize("flags", [{}, {"overwrite": True}, {"resume": True}])
+def test_a_folder_that_was_being_emptied_is_emptied(
+    half_emptied: Path, flags: dict[str, Any]
+) -> None:
+    """What is left is neither a run to resume, nor lost to everybody."""
+    with OutputFolder(half_emptied, **flags) as folder:
+        assert not folder.resuming
+        folder.begin()
+        names = {item.name for item in half_emptied.iterdir()}
+        assert names == {LOCK_FILE, UNFINISHED_FILE, "thesis.docx"}
+        (half_emptied / RECIPE_FILE).write_text("{}")
+    assert OutputFolder(half_emptied, resume=True).resuming
+
+
+def test_what_is_read_is_not_removed_from_a_folder_that_was_being_emptied(
+    half_emptied: Path,
+) -> None:
+    source = half_emptied / "thesis.docx"
+    with pytest.raises(RunExistsError, match="reads"):
+        OutputFolder(half_emptied, resume=True, sources=[source])
+
+
 def test_resume_keeps_everything(run: Path) -> None:
     before = sorted(item.name for item in run.iterdir())
     with OutputFolder(run, resume=True) as folder:
