@@ -1,7 +1,7 @@
 """How much memory a model needs, from its shapes alone, before anything is allocated.
 
-The estimates are on the low side: what is refused does not fit. docs/experiments/memory-estimate.md
-compares them with measured peaks. Knows nothing of objectives, data or runs.
+Measured peaks are 0 to 50% higher, see docs/experiments/memory-estimate.md; what is refused does
+not fit. Knows nothing of objectives, data or runs.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from greffe.machine import available_memory, local_ranks
 from greffe.model.formulas import base_formulas, count_parameters
 
 FLOAT = 4
+CERTAIN = 0.9
+"""Fraction of an estimate that is needed for certain, and above which something is refused."""
 MOMENTS = 2
 """Of AdamW, for each parameter; its gradient has the same size."""
 LIBRARIES = 50 * 10**6
@@ -89,7 +91,7 @@ def training_need(
 def require_memory(need: MemoryNeed, what: str, *, hint: str) -> None:
     """Raise an OutOfMemoryError if this machine has less than `what` needs."""
     available = _available_here()
-    if available is None or need.total <= available:
+    if available is None or CERTAIN * need.total <= available:
         return
     raise OutOfMemoryError(
         f"{what} needs about {format_bytes(need.total)} of memory: {need}.",
@@ -107,7 +109,7 @@ def require_training_memory(
 
     def fits(parts: int) -> bool:
         shape = replace(batch, parts=parts)
-        return training_need(spec, vocab, heads, train, shape).total <= available
+        return CERTAIN * training_need(spec, vocab, heads, train, shape).total <= available
 
     # The most parts that a batch can have are its rows: if they do not fit, none do.
     most = min(batch.rows, train.batch)

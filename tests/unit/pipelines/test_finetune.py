@@ -106,6 +106,7 @@ def test_what_does_not_fit_is_refused(
         long = [Example(" ".join([e.text] * 20), e.label) for e in TABLE]
         weights = weights_need(parent.recipe().model, parent.manifest().vocab, []).total
         most = memory.LIBRARIES + 4 * weights + 5 * 10**5
+        monkeypatch.setattr(memory, "CERTAIN", 1.0)
         monkeypatch.setattr(memory, "available_memory", lambda: most)
         changes = ["train.threads=1", "train.batch=24"]
         with pytest.raises(OutOfMemoryError, match="This training needs") as caught:

@@ -101,5 +101,6 @@ def test_a_vocabulary_that_does_not_fit_is_refused_once_it_is_known(
     with quiet():
         assert pretrain(text, tmp_path / "run", **{**SHORT, "changes": changes})
     monkeypatch.setattr(memory, "LIBRARIES", 10**8 - 800_000)
+    monkeypatch.setattr(memory, "CERTAIN", 1.0)
     with quiet(), pytest.raises(OutOfMemoryError):
         pretrain(text, tmp_path / "other", **{**SHORT, "changes": changes})
