@@ -12,7 +12,7 @@ from random import Random
 from tools.fuzz.corpus_targets import PRETRAIN
 from tools.fuzz.recipe_targets import CHANGES, SPANS
 from tools.fuzz.run_targets import FINETUNE
-from tools.fuzz.targets import Action, Target, built_command, run_command
+from tools.fuzz.targets import Action, Target, built_command, nothing, run_command
 from tools.fuzz.world import SMALL
 
 LINES = (
@@ -25,6 +25,7 @@ LINES = (
     *("report base --out out", "report base classifier --out out --language fr"),
     *("demo --out text.txt", "lab --out text.txt --budget 1steps", "--version", "--help"),
 )
+COMPARE = ("compare base --data train.tsv --valid valid.tsv --test test.tsv --out out --seeds 1",)
 PATHS = (
     *("base", "classifier", "linear", "corpus", "unfinished", "text.txt", "train.tsv", "test.tsv"),
     *("base/run.json", "base/weights.safetensors", "corpus/*.tokens", "text.txt/inside", "tiny"),
@@ -59,8 +60,8 @@ TRAINING = ("pretrain", "finetune", "compare")
 LONG = ("demo", "lab")
 
 
-def _examples(world: Path) -> Sequence[bytes]:
-    return [json.dumps(shlex.split(line)).encode() for line in LINES]
+def _examples(lines: Sequence[str], world: Path) -> Sequence[bytes]:
+    return [json.dumps(shlex.split(line)).encode() for line in lines]
 
 
 def _change_words(random: Random, data: bytes) -> bytes:
@@ -114,22 +115,21 @@ def _run(data: bytes) -> Sequence[Action]:
     return [partial(run_command, *words)]
 
 
-def _nothing(folder: Path, data: bytes) -> None:
-    """Write nothing: the input is the command itself."""
-
-
-TARGETS = (
+PARTS = (
+    *("text.txt", "train.tsv", "valid.tsv", "test.tsv"),
+    *("corpus", "base", "classifier", "linear", "unfinished"),
+)
+TARGETS = tuple(
     Target(
-        name="command",
-        examples=_examples,
+        name=name,
+        examples=partial(_examples, lines),
         change=_change_words,
-        place=_nothing,
+        place=nothing,
         actions=_run,
-        parts=(
-            *("text.txt", "train.tsv", "valid.tsv", "test.tsv"),
-            *("corpus", "base", "classifier", "linear", "unfinished"),
-        ),
+        parts=PARTS,
         written=("out", "unfinished"),
-        weight=8,
-    ),
+        weight=weight,
+    )
+    # A study takes a hundred times as long as most other commands.
+    for name, lines, weight in (("command", LINES, 8.0), ("command-compare", COMPARE, 0.1))
 )

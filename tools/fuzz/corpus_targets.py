@@ -7,16 +7,12 @@ from pathlib import Path
 from random import Random
 
 from tools.fuzz.byte_changes import change_bytes
+from tools.fuzz.recipe_targets import SIZES
 from tools.fuzz.signing import sha256
 from tools.fuzz.targets import Target, commands, file_at, write_to
 from tools.fuzz.tree_changes import change_json
-from tools.fuzz.world import SMALL
 
-PRETRAIN = (
-    "pretrain corpus --out out --recipe tiny --budget 1steps "
-    + " ".join(f"--set {change}" for change in SMALL)
-    + " --objective "
-)
+PRETRAIN = f"pretrain corpus --out out --recipe tiny --budget 1steps {SIZES} --objective"
 READ = (
     f"{PRETRAIN} masked",
     f"{PRETRAIN} causal",

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import lzma
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import zstandard
+
 from tools.fuzz.byte_changes import change_bytes
 from tools.fuzz.run_targets import ONE_STEP
-from tools.fuzz.targets import Target, commands, file_at, write_to
+from tools.fuzz.targets import Action, Target, commands, file_at, write_to
 from tools.fuzz.tree_changes import change_json_line
 
 LABELLED = (
@@ -24,6 +34,13 @@ TEXTS = (
 PARTS = ("train.tsv", "base", "classifier", "linear")
 
 
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": partial(gzip.compress, compresslevel=1),
+    "xz": partial(lzma.compress, preset=0),
+    "zst": zstandard.compress,
+}
+
+
 def _table(suffix: str, lines: tuple[str, ...] = (*LABELLED, *TEXTS), weight: float = 1) -> Target:
     file = f"table.{suffix}"
     return Target(
@@ -37,6 +54,56 @@ def _table(suffix: str, lines: tuple[str, ...] = (*LABELLED, *TEXTS), weight: fl
     )
 
 
+def _pair(name: str, changed: str, other: str) -> Target:
+    """Return the target of one of the two files of SentencePiece reviews and their labels."""
+
+    def place(folder: Path, data: bytes) -> None:
+        (folder / changed).write_bytes(data)
+        (folder / "tables" / other).rename(folder / other)
+
+    return Target(
+        name=name,
+        examples=file_at(f"tables/{changed}"),
+        change=change_bytes,
+        place=place,
+        actions=commands(*(line.format(file="table.review.spm") for line in LABELLED)),
+        parts=(*PARTS, f"tables/{other}"),
+        weight=0.5,
+    )
+
+
+def _change_bomb(random: Random, data: bytes) -> bytes:
+    bomb = {
+        "suffix": random.choice(sorted(PACKERS)),
+        "kind": random.choice(("txt", "csv", "tsv", "jsonl")),
+        "text": random.choice(("\0", "a", "a ", "a\n", '"', "[", ",", "\r", "é", '{"a":')),
+        "megabytes": random.choice((1, 8, 70)),
+    }
+    return json.dumps(bomb).encode()
+
+
+def _bomb_file(data: bytes) -> str:
+    bomb = json.loads(data)
+    return f"bomb.{bomb['kind']}.{bomb['suffix']}"
+
+
+def _place_bomb(folder: Path, data: bytes) -> None:
+    """Write a small compressed file that holds a text many times."""
+    bomb = json.loads(data)
+    unit = bomb["text"].encode()
+    content = unit * ((bomb["megabytes"] << 20) // len(unit))
+    (folder / _bomb_file(data)).write_bytes(PACKERS[bomb["suffix"]](content))
+
+
+def _read_bomb(data: bytes) -> Sequence[Action]:
+    file = _bomb_file(data)
+    lines = (
+        "doctor --data {file} --json",
+        "evaluate classifier --data {file} --text-column a --label-column b --json",
+    )
+    return commands(*(line.format(file=file) for line in lines))(data)
+
+
 TARGETS = (
     _table("csv", weight=2),
     _table("tsv", weight=2),
@@ -44,7 +111,18 @@ TARGETS = (
     _table("parquet", weight=2),
     _table("txt", TEXTS),
     _table("review.spm", TEXTS),
-    *(_table(f"csv.{packed}", weight=0.5) for packed in ("gz", "xz", "zst")),
-    *(_table(f"txt.{packed}", TEXTS, weight=0.3) for packed in ("gz", "xz", "zst")),
+    _pair("pair-reviews", "table.review.spm", "table.label"),
+    _pair("pair-labels", "table.label", "table.review.spm"),
+    *(_table(f"csv.{packed}", weight=0.5) for packed in PACKERS),
+    *(_table(f"txt.{packed}", TEXTS, weight=0.3) for packed in PACKERS),
     _table("parquet.gz", weight=0.2),
+    Target(
+        name="table-bomb",
+        examples=lambda world: [],
+        change=_change_bomb,
+        place=_place_bomb,
+        actions=_read_bomb,
+        parts=("classifier",),
+        weight=0.05,
+    ),
 )

@@ -49,7 +49,7 @@ class Target:
         examples = self.examples(world)
         for number in count():
             random = Random(f"{seed} {self.name} {number}")
-            yield self.change(random, random.choice(examples))
+            yield self.change(random, random.choice(examples) if examples else b"")
 
 
 def run_command(*words: str) -> None:
@@ -91,3 +91,12 @@ def write_to(name: str) -> Callable[[Path, bytes], None]:
         (folder / name).write_bytes(data)
 
     return place
+
+
+def nothing(folder: Path, data: bytes) -> None:
+    """Write nothing: the input is part of the command."""
+
+
+def as_argument(data: bytes) -> str:
+    """Return the bytes as Python decodes an argument of a command."""
+    return data.decode("utf-8", "surrogateescape")

@@ -97,6 +97,9 @@ def _write_tables(folder: Path) -> None:
         "parquet": parquet.getvalue(),
     }
     (folder / "tables").mkdir()
+    (folder / "tables" / "table.label").write_text(
+        "".join(f"{label}\n" for label, _ in rows), "utf-8"
+    )
     for kind, content in contents.items():
         for suffix, packed in (
             ("", content),
