@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -28,6 +29,12 @@ WALL_SECONDS = 90.0
 """Time after which a process that computes nothing is taken to hang."""
 MEMORY = 2 << 30
 """Bytes that a process may allocate on top of what it begins with."""
+PRELOADED = (
+    *("torch._dynamo", "sklearn.linear_model", "sklearn.feature_extraction.text", "scipy.stats"),
+    *("sklearn.model_selection", "jinja2", "babel.dates", "pyarrow.parquet", "greffe.lab.run_lab"),
+    *("google.protobuf.message", "sentencepiece.sentencepiece_model_pb2", "greffe.demo"),
+)
+"""Modules that greffe imports when it needs them: imported once here, not in each process."""
 
 _fork = multiprocessing.get_context("fork")
 
@@ -51,7 +58,9 @@ class Result:
 
 
 def run_jobs(jobs: Iterable[Job], world: Path, processes: int = 2) -> Iterator[Result]:
-    """Yield every job with its problem, in the order in which they end."""
+    """Yield the result of every job, in the order in which they end."""
+    for name in PRELOADED:
+        import_module(name)
     waiting = iter(jobs)
     workers: list[_Worker] = []
     try:
