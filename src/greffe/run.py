@@ -37,7 +37,7 @@ from greffe.config.spec import Count, Figure, Moment, Spec
 from greffe.errors import CorruptError, RunError
 from greffe.parsing import ParseError, format_json, parse_json
 from greffe.progress import notice
-from greffe.storage import disk_error, read_file, read_model, write_atomic, write_json
+from greffe.storage import disk_error, encode_json, read_file, read_model, write_atomic, write_json
 
 RUN_FILE = "run.json"
 RECIPE_FILE = "recipe.toml"
@@ -349,7 +349,7 @@ class RunDirectory:
         """Remove the lines after `step`, which a resumed run writes again."""
         lines = [line for line in self.metrics() if line["step"] <= step]
         text = "".join(format_json(line) + "\n" for line in lines)
-        write_atomic(self.path / METRICS_FILE, text.encode())
+        write_atomic(self.path / METRICS_FILE, encode_json(text))
 
 
 def _read_line(line: bytes) -> dict[str, Any] | None:

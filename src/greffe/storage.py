@@ -37,9 +37,13 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Write indented JSON atomically."""
-    text = format_json(value, indent=2) + "\n"
+    write_atomic(path, encode_json(format_json(value, indent=2) + "\n"))
+
+
+def encode_json(text: str) -> bytes:
+    """Return JSON text as bytes."""
     # Python represents file names that are not UTF-8 with lone surrogates; JSON can escape these.
-    write_atomic(path, text.encode("utf-8", "backslashreplace"))
+    return text.encode("utf-8", "backslashreplace")
 
 
 def read_file(path: Path, what: str, *, largest: int = LARGEST_FILE) -> bytes:

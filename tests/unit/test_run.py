@@ -316,6 +316,13 @@ def test_damaged_lines_of_metrics_are_counted_and_removed(
     assert path.read_bytes() == b'{"step": 1}\n{"step": 3}\n'
 
 
+def test_metrics_with_a_lone_surrogate_are_kept(run: RunDirectory) -> None:
+    path = run.path / METRICS_FILE
+    path.write_bytes(b'{"step": 1, "kind": "\\ud800"}\n{"step": 2}\n')
+    run.rewind_metrics(1)
+    assert path.read_bytes() == b'{"step": 1, "kind": "\\ud800"}\n'
+
+
 @pytest.mark.parametrize("program", ["/usr/bin/greffe", "/somewhere/greffe/__main__.py"])
 def test_the_command_is_recorded_by_its_name(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", [program, "show", "lab"])

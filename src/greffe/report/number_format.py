@@ -26,6 +26,8 @@ MINUS = "\N{MINUS SIGN}"
 
 SMALLEST_WRITTEN_P = 0.001
 MOST_DECIMALS = 9
+LARGEST_PLAIN = 1e15
+"""Numbers from here on are written with an exponent: nobody counts thirty digits."""
 TIME_UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
@@ -46,7 +48,8 @@ class NumberFormat:
         """Format a number with `digits` decimals; `signed` writes the plus sign too."""
         from babel.numbers import format_decimal
 
-        text = format_decimal(abs(x), _pattern(digits), _locale(self.language))
+        pattern = _pattern(digits) if abs(x) < LARGEST_PLAIN else "0.##E0"
+        text = format_decimal(abs(x), pattern, _locale(self.language))
         return _with_sign(text, x, signed)
 
     def number(self, n: float) -> str:

@@ -288,7 +288,7 @@ class StudyDocument(Spec):
             if isinstance(value, dict | list):
                 rest.extend(value.values() if isinstance(value, dict) else value)
             elif isinstance(value, int | float) and abs(value) > LARGEST_NUMBER:
-                raise ValueError(f"{value:.3g} is beyond all figures of a study")
+                raise ValueError(f"a number above {LARGEST_NUMBER:.0e}")
         return tree
 
     @model_validator(mode="after")

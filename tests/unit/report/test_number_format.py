@@ -21,6 +21,9 @@ def test_percentages() -> None:
 def test_decimals_have_a_real_minus_and_a_plus_where_asked() -> None:
     assert EN.decimal(-1234567.891, 2) == "−1,234,567.89"
     assert FR.decimal(1234.5, 1) == "1\u202f234,5"
+    assert EN.number(999_999_999_999_999) == "999,999,999,999,999"
+    assert EN.decimal(-1e30, 2) == "−1E30"
+    assert FR.decimal(1.234e300, 2) == "1,23E300"
     assert EN.points(0.062) == "6.2"
     assert FR.points(0.008, signed=True) == "+0,8"
     assert EN.points(-0.011) == "−1.1"

@@ -34,6 +34,7 @@ def test_an_arm_is_of_a_registered_kind() -> None:
         ("arms.0.confusion.0", []),
         ("arms.0.accuracy.mean", 1e300),
         ("arms.0.cost.tokens", 10**30),
+        ("arms.0.cost.tokens", 10**400),
         ("arms.0.calibration.0.count", -1),
         ("comparisons", []),
         ("comparisons.0.first", "another"),
