@@ -101,7 +101,7 @@ class Arm(Spec):
     cost: Cost
     initial_base: str | None
     """Hash of the base before the first step; of the first seed where they differ."""
-    kept_run: str | None = Field(None, pattern=r"^runs[/\\][\w.-]*\w[\w.-]*$")
+    kept_run: str | None = Field(None, pattern=r"^runs[/\\][\w.+-]*\w[\w.+-]*$")
     """Where the run of its best seed (by validation) is kept, relative to the study."""
 
     @field_validator("kind")

@@ -8,7 +8,8 @@ import pytest
 from pydantic import ValidationError
 from tests.builders import arm, study_document
 
-from greffe.study.document import StudyDocument
+from greffe.study.arms import ARMS
+from greffe.study.document import Arm, StudyDocument
 
 
 def test_a_document_survives_json() -> None:
@@ -59,3 +60,10 @@ def test_a_document_whose_parts_contradict_each_other(path: str, value: object) 
     inner[last] = value
     with pytest.raises(ValidationError):
         StudyDocument.model_validate(tree)
+
+
+@pytest.mark.parametrize("kind", ARMS)
+def test_the_run_of_every_kind_of_arm_can_be_kept(kind: str) -> None:
+    path = f"runs/{kind}-all-1"
+    fields = arm(kind, 0.8).model_dump() | {"kept_run": path}
+    assert Arm.model_validate(fields).kept_run == path
