@@ -12,6 +12,7 @@ GreffeError                      exit code 1
 ├── RunError                     exit code 3: a run directory or output folder
 │   ├── RunExistsError           the output folder is not empty
 │   ├── RunBusyError             another process is writing to the folder
+│   ├── DiskFullError            no space left for the results
 │   ├── CorruptError             damaged, truncated or unrecognized file
 │   └── MismatchError            files that do not belong together
 └── TrainingError                exit code 4: training cannot continue
@@ -102,6 +103,10 @@ class RunExistsError(RunError):
 
 class RunBusyError(RunError):
     """Another process is writing to the folder."""
+
+
+class DiskFullError(RunError):
+    """There is no space left to write to."""
 
 
 class CorruptError(RunError):

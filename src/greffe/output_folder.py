@@ -11,8 +11,14 @@ from typing import Self
 
 from filelock import FileLock, Timeout
 
-from greffe.errors import RunBusyError, RunError, RunExistsError
-from greffe.storage import check_writable, unusable
+from greffe.errors import (
+    DiskFullError,
+    InterruptedRunError,
+    RunBusyError,
+    RunError,
+    RunExistsError,
+)
+from greffe.storage import check_writable, remove_leftovers, unusable
 
 LOCK_FILE = ".lock"
 UNFINISHED_FILE = ".greffe"
@@ -22,11 +28,15 @@ BEING_EMPTIED = b"being emptied"
 CARD_FILE = "README.md"
 CARD_MARK = "<!-- Written by greffe. -->"
 """First line of a model card; a README.md without it is the user's and is never touched."""
+FOLDERS = (
+    *("cells", "runs", "tables", "feature_runs", "soup", "intermediate", "checkpoints"),
+    *("corpus", "scan"),
+)
 WRITTEN = (
-    *("study.json", "cells", "runs", "report.html", "report.md", "report.json", "tables"),
+    *FOLDERS,
+    *("study.json", "report.html", "report.md", "report.json"),
     *("run.json", "recipe.toml", "tokenizer.json", "weights.safetensors", "metrics.jsonl"),
-    *("linear.json", "linear.safetensors", "feature_runs", "soup", "intermediate"),
-    *("checkpoints", "corpus", "corpus.json", "prepare.json", "scan", "*.tokens", "*.offsets"),
+    *("linear.json", "linear.safetensors", "corpus.json", "prepare.json", "*.tokens", "*.offsets"),
     *(CARD_FILE, ".*.tmp"),
 )
 """Everything that greffe writes into an output folder, and so may remove from it."""
@@ -47,6 +57,7 @@ class OutputFolder:
         markers: Sequence[str] = ("run.json",),
         overwrite: bool = False,
         resume: bool = False,
+        has_resume: bool = True,
         is_main: bool = True,
         sources: Sequence[str | Path] = (),
     ) -> None:
@@ -54,6 +65,7 @@ class OutputFolder:
         self.sources = tuple(Path(source) for source in sources)
         self.overwrite = overwrite
         self.resume = resume
+        self.has_resume = has_resume  # whether the command has the flag
         self.is_main = is_main
         self.markers = tuple(markers)
         self._created: list[Path] = []
@@ -84,6 +96,7 @@ class OutputFolder:
                 # that nobody owns: the next command goes on emptying it.
                 mark.write_bytes(BEING_EMPTIED)
                 self._empty()
+            self._remove_leftovers()
             mark.write_bytes(b"")
         except OSError as error:
             raise unusable(self.path, "written", error) from None
@@ -96,6 +109,11 @@ class OutputFolder:
     ) -> None:
         if not self.is_main:
             return
+        if isinstance(error, DiskFullError):
+            error.hint = f"free some space, then {self._how_to_continue()}"
+        elif isinstance(error, InterruptedRunError):
+            error.hint = f"to continue, {self._how_to_continue()}"
+        self._remove_leftovers()
         is_empty = not self._names()
         if is_empty or self._has(*self.markers):
             (self.path / UNFINISHED_FILE).unlink(missing_ok=True)
@@ -128,7 +146,8 @@ class OutputFolder:
             raise RunExistsError(
                 f"{self.path} already holds a run.",
                 expected="a new or empty folder",
-                hint="--resume continues it, --overwrite replaces it, or choose another --out",
+                hint=f"{'--resume continues it, ' if self.has_resume else ''}"
+                "--overwrite replaces it, or choose another --out",
             )
         folder = self.path.resolve()
         for source in self.sources:
@@ -138,6 +157,13 @@ class OutputFolder:
                     expected="an --out that contains none of the inputs",
                     hint="choose another --out",
                 )
+
+    def _how_to_continue(self) -> str:
+        if self.has_resume:
+            return f"repeat the command with --resume{' instead of --overwrite' * self.overwrite}"
+        if self.resume or self.overwrite:
+            return "repeat the command"
+        return "repeat the command with --overwrite"
 
     def _check_access(self) -> None:
         """Raise an error if the folder cannot be created or written, or is in use."""
@@ -164,6 +190,13 @@ class OutputFolder:
             return []
         names = {item.name for item in self.path.iterdir()}
         return sorted(names - {LOCK_FILE, UNFINISHED_FILE})
+
+    def _remove_leftovers(self) -> None:
+        """Remove what processes that were killed were writing, everywhere greffe writes."""
+        remove_leftovers(self.path)
+        for folder in (self.path / name for name in FOLDERS):
+            if not folder.is_symlink():
+                remove_leftovers(folder, below=True)
 
     def _release(self) -> None:
         # Removed while it is still held, so that nobody can take it in between.

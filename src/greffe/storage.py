@@ -5,14 +5,16 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import shutil
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from greffe.errors import CorruptError, RunError
+from greffe.errors import CorruptError, DiskFullError, RunError
 from greffe.parsing import ParseError, format_json, parse_json
 
 LARGEST_FILE = 1 << 28
@@ -20,19 +22,75 @@ LARGEST_FILE = 1 << 28
 
 Model = TypeVar("Model", bound=BaseModel)
 
+_TEMPORARY = re.compile(r"\..+\.([1-9][0-9]{0,9})\.tmp")
+"""What `temporary_path` returns; the number is the process that writes."""
+
+
+# --- writing ------------------------------------------------------------------------------------
+
 
 def write_atomic(path: Path, data: bytes) -> None:
     """Write `data` atomically: a crash leaves either the old content or the new one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_path(path)
     try:
         with temporary.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+        sync_folder(path.parent)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise disk_error(error, path) from error
+    finally:  # after an interruption too
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def temporary_path(path: Path) -> Path:
+    """Return the name that a file or folder has while this process writes it."""
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+
+def sync_folder(folder: Path) -> None:
+    """Write a folder's names to disk, so that a power loss does not undo a finished renaming."""
+    with suppress(OSError):  # not every file system can; the renaming itself is done
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def remove_leftovers(folder: Path, *, below: bool = False) -> None:
+    """Remove what killed processes were writing in a folder, and in the folders below it if asked.
+
+    What another living process is writing stays. Links to folders are not followed.
+    """
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            match = _TEMPORARY.fullmatch(name)
+            if match is None or _is_another_living(int(match[1])):
+                continue
+            if name in folders:
+                folders.remove(name)
+                shutil.rmtree(Path(parent, name), ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    Path(parent, name).unlink()
+        if not below:
+            return
+
+
+def _is_another_living(process: int) -> bool:
+    if process == os.getpid():
+        return False
+    try:
+        os.kill(process, 0)  # sends nothing
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # another user's
+        pass
+    return True
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -44,6 +102,9 @@ def encode_json(text: str) -> bytes:
     """Return JSON text as bytes."""
     # Python represents file names that are not UTF-8 with lone surrogates; JSON can escape these.
     return text.encode("utf-8", "backslashreplace")
+
+
+# --- reading ------------------------------------------------------------------------------------
 
 
 def read_file(path: Path, what: str, *, largest: int = LARGEST_FILE) -> bytes:
@@ -144,13 +205,16 @@ def unusable(folder: Path, how: str, error: Exception | str) -> RunError:
 
 def disk_error(error: OSError, path: Path) -> RunError:
     """Turn a failed write into an error for the user."""
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFullError(
+            f"The disk is full: could not write {path}.",
+            found=str(error),
+            hint="existing files are unchanged; free some space, then repeat the command",
+        )
     return RunError(
-        f"{'The disk is full' if full else 'Writing failed'}: could not write {path}.",
+        f"Writing failed: could not write {path}.",
         found=str(error),
-        hint="existing files are unchanged; free some space, then continue with --resume"
-        if full
-        else "existing files are unchanged",
+        hint="existing files are unchanged",
     )
 
 

@@ -93,6 +93,9 @@ def test_bad_files_and_values(command, world, tmp_path, words, messages):
     ("words", "messages"),
     [
         (FINETUNE + "{train} --scratch", ["--from and --scratch are mutually exclusive."]),
+        (FINETUNE + "{train} --resume --overwrite", ["--resume and --overwrite"]),
+        (PRETRAIN + "--resume --overwrite", ["--resume and --overwrite"]),
+        ("prepare {text} --out {out} --resume --overwrite", ["--resume and --overwrite"]),
         (FINETUNE + "{train} --like {base}", ["--like"]),
         (FINETUNE + "{train} --set objective.kind=masked", ["'masked'", "classification"]),
         ("finetune --data {train} --out {out}", ["--from RUN"]),

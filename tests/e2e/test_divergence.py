@@ -58,7 +58,7 @@ def test_a_diverged_run_resumes_from_its_last_good_checkpoint(command, world, tm
     every_step = " --set train.checkpoint_every=1steps --set train.evaluate_every=3steps"
     words = fill(f"{FINETUNE}{{train}} --budget 8steps{FLAGS}{every_step}", world, tmp_path)
     first = command(*words)
-    refuse(first, "not finite", "checkpoint of step", code=4)
+    refuse(first, "not finite", "state of step", code=4)
     checkpoint = last_checkpoint(tmp_path / "out" / "checkpoints")
     again = command(*words, "--resume")
     refuse(again, *first.err.splitlines()[-4:], code=4)

@@ -14,7 +14,13 @@ from typing import Any
 import pytest
 
 import greffe
-from greffe.errors import RunBusyError, RunError, RunExistsError
+from greffe.errors import (
+    DiskFullError,
+    InterruptedRunError,
+    RunBusyError,
+    RunError,
+    RunExistsError,
+)
 from greffe.output_folder import LOCK_FILE, UNFINISHED_FILE, OutputFolder
 from greffe.run import RECIPE_FILE, RUN_FILE
 
@@ -292,3 +298,55 @@ def test_other_ranks_write_nothing(tmp_path: Path) -> None:
     with OutputFolder(tmp_path / "out", is_main=False) as folder:
         folder.begin()
         assert not folder.path.exists()
+
+
+DEAD = 2**22 + 1
+"""The number of no process: Linux has at most 2 ** 22."""
+
+
+def leftovers(run: Path) -> list[Path]:
+    """Write what killed processes leave in a run's folders; return the files that may go."""
+    names = ["", "checkpoints/step-00000003", "soup/1/checkpoints", "corpus", "mine"]
+    paths = [run / name / f".file.{DEAD}.tmp" for name in names]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    return paths[:-1]
+
+
+def test_leftovers_of_killed_processes_are_removed(run: Path) -> None:
+    stale = leftovers(run)
+    with OutputFolder(run, resume=True) as folder:
+        assert all(path.exists() for path in stale)  # the command may still be refused
+        folder.begin()
+        assert not any(path.exists() for path in stale)
+        leftovers(run)
+    assert not any(path.exists() for path in stale)
+    assert list((run / "mine").iterdir())  # a folder that greffe does not write
+
+
+@pytest.mark.parametrize(
+    ("choices", "hint"),
+    [
+        ({}, "repeat the command with --resume"),
+        ({"overwrite": True}, "repeat the command with --resume instead of --overwrite"),
+        ({"resume": True}, "repeat the command with --resume"),
+        ({"has_resume": False}, "repeat the command with --overwrite"),
+        ({"has_resume": False, "overwrite": True}, "repeat the command"),
+        ({"has_resume": False, "resume": True}, "repeat the command"),
+    ],
+)
+@pytest.mark.parametrize("kind", [DiskFullError, InterruptedRunError])
+def test_how_to_continue_fits_the_command(
+    tmp_path: Path, kind: type[RunError], choices: dict[str, Any], hint: str
+) -> None:
+    with pytest.raises(kind) as caught, OutputFolder(tmp_path / "out", **choices) as folder:
+        folder.begin()
+        raise kind("stop", hint="--resume")
+    assert caught.value.hint is not None and caught.value.hint.endswith(f" {hint}")
+
+
+def test_a_command_without_resume_does_not_recommend_it(run: Path) -> None:
+    with pytest.raises(RunExistsError) as caught:
+        OutputFolder(run, has_resume=False)
+    assert "--resume" not in str(caught.value) and "--overwrite" in str(caught.value)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,9 @@ from greffe.storage import (
     file_hash,
     read_json,
     read_model,
+    remove_leftovers,
+    sync_folder,
+    temporary_path,
     write_atomic,
     write_json,
 )
@@ -46,6 +50,65 @@ def test_a_failed_write_keeps_the_old_content(
     assert "unchanged" in str(caught.value)
     assert path.read_bytes() == b"old"
     assert [item.name for item in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_interrupted_write_leaves_no_other_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*args: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomic(tmp_path / "file", b"new")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_folder_is_synced_after_the_renaming(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[bool, bool]] = []
+    path = tmp_path / "file"
+
+    def sync(descriptor: int) -> None:
+        synced.append((stat.S_ISDIR(os.fstat(descriptor).st_mode), path.exists()))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    write_atomic(path, b"new")
+    assert synced == [(False, False), (True, True)]
+
+
+def test_a_folder_that_cannot_be_synced_is_no_error(tmp_path: Path) -> None:
+    sync_folder(tmp_path / "missing")
+
+
+DEAD = 2**22 + 1
+"""The number of no process: Linux has at most 2 ** 22."""
+
+
+def test_leftovers_of_killed_processes_are_removed(tmp_path: Path) -> None:
+    living = os.getppid()
+    kept = [f".run.json.{living}.tmp", "run.json", ".notes.tmp", "a.1.tmp", ".x.007.tmp"]
+    for name in (*kept, f".run.json.{DEAD}.tmp", f".run.json.{os.getpid()}.tmp"):
+        (tmp_path / name).touch()
+    for folder in (f".step-00000003.{DEAD}.tmp", "below"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f".state.json.{DEAD}.tmp").touch()
+    remove_leftovers(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {*kept, "below"}
+    assert list((tmp_path / "below").iterdir())
+    remove_leftovers(tmp_path, below=True)
+    assert not list((tmp_path / "below").iterdir())
+    assert temporary_path(tmp_path / "run.json").name == f".run.json.{os.getpid()}.tmp"
+
+
+def test_leftovers_behind_a_link_stay(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / f".x.{DEAD}.tmp").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "link").symlink_to(tmp_path / "other")
+    remove_leftovers(tmp_path / "folder", below=True)
+    assert list((tmp_path / "other").iterdir())
 
 
 def test_a_failed_write_reports_its_cause(tmp_path: Path) -> None:

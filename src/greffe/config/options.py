@@ -51,6 +51,15 @@ class Output(OptionGroup):
     resume: bool = False
     """Continue where an interrupted command stopped."""
 
+    def __post_init__(self) -> None:
+        """Raise an error if both flags are given: one keeps what the other removes."""
+        if self.overwrite and self.resume:
+            raise RecipeError(
+                "--resume and --overwrite are mutually exclusive.",
+                expected="--resume to continue, or --overwrite to start again",
+                hint="leave out one of them",
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tables(OptionGroup):

@@ -19,7 +19,7 @@ from greffe.data.shards import (
     token_dtype,
     tokens_path,
 )
-from greffe.storage import disk_error
+from greffe.storage import disk_error, sync_folder, temporary_path
 
 
 class _HashedFile:
@@ -27,7 +27,7 @@ class _HashedFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        self.temporary = temporary_path(path)
         self._hash = hashlib.sha256()
         try:
             self._file = self.temporary.open("wb")
@@ -48,6 +48,7 @@ class _HashedFile:
             os.fsync(self._file.fileno())
             self._file.close()
             self.temporary.replace(self.path)
+            sync_folder(self.path.parent)
         except OSError as error:
             raise disk_error(error, self.path) from error
         return self._hash.hexdigest()

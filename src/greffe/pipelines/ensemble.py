@@ -38,7 +38,9 @@ def ensemble(runs: Sequence[RunDirectory], output: Output) -> RunDirectory:
     shared = trained_on.pop() if len(trained_on) == 1 else None
     threads = set_up_compute()
     sources = [run.path for run in runs]
-    with OutputFolder(output.out, overwrite=output.overwrite, sources=sources) as folder:
+    with OutputFolder(
+        output.out, overwrite=output.overwrite, has_resume=False, sources=sources
+    ) as folder:
         folder.begin()
         made = write_linear_run(
             folder.path,

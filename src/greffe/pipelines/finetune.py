@@ -43,7 +43,6 @@ from greffe.pipelines.labelled import (
     load_parts,
     table_paths,
 )
-from greffe.pipelines.model_card import write_model_card
 from greffe.pipelines.provenance import earlier_data, earlier_sizes
 from greffe.pipelines.run_folder import (
     begin_folder,
@@ -55,7 +54,7 @@ from greffe.pipelines.run_folder import (
     is_finished,
     run_folder,
 )
-from greffe.pipelines.soup import drop_soup, fit_soup, member_name, member_seed
+from greffe.pipelines.soup import fit_soup, member_name, member_seed
 from greffe.progress import notice
 from greffe.run import INTERMEDIATE, RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.seeding import rng
@@ -88,7 +87,7 @@ def finetune(
         run = RunDirectory(folder.path)
         if folder.resuming:
             check_same_stages(run, aux_data=_follows_intermediate(run, start))
-            if is_finished(run, recipe):
+            if is_finished(run, recipe, world):
                 return run
         tokenizer = choose_tokenizer(start.model_of, recipe, parts.train)
         recipe = recipe.with_vocab(tokenizer.size)
@@ -130,8 +129,6 @@ def finetune(
         state = _train(run, model, tokenizer, design, recipe, parts, rows, world)
         if world.is_main:
             finish(run, model, state, recipe.train)
-            drop_soup(run)
-            write_model_card(run)
         world.barrier()
     notice(f"run written to {run.path}")
     return run

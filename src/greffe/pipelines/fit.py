@@ -6,7 +6,6 @@ Shared by pretraining and fine-tuning, which define batches and evaluation.
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +18,7 @@ from greffe.errors import DivergedError, InterruptedRunError
 from greffe.model.model import Model
 from greffe.model.weights import is_finite, load_exact, load_weights, save_tensors
 from greffe.objectives.objective import Objective
+from greffe.pipelines.run_folder import complete_run
 from greffe.progress import Progress, format_count, notice
 from greffe.run import RunDirectory
 from greffe.training.checkpoint import (
@@ -178,7 +178,7 @@ def _train(
 
 
 def finish(run: RunDirectory, model: Model, state: TrainingState, spec: TrainSpec) -> None:
-    """Write the final weights, mark the run as finished, remove the checkpoints."""
+    """Write the final weights, mark the run as finished, and complete it."""
     digest = save_tensors(run.weights_path, model.state_dict())
     kept = state.best_evaluation if spec.keep == "best" else state.last_evaluation
     run.write_manifest(
@@ -198,7 +198,7 @@ def finish(run: RunDirectory, model: Model, state: TrainingState, spec: TrainSpe
             }
         )
     )
-    shutil.rmtree(run.checkpoints_path, ignore_errors=True)
+    complete_run(run)
 
 
 def _load_state(run: RunDirectory, model: Model, optimizer: torch.optim.Optimizer) -> TrainingState:
@@ -358,7 +358,7 @@ def _kept_on_disk(run: RunDirectory) -> str:
     last = last_checkpoint(run.checkpoints_path)
     if last is None:
         return "no checkpoint was saved"
-    return f"the checkpoint of step {checkpoint_step(last)} is kept in {run.path}"
+    return f"the state of step {checkpoint_step(last)} is saved in {run.path}"
 
 
 # --- logging ------------------------------------------------------------------------------------

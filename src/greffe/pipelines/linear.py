@@ -34,7 +34,9 @@ def linear(
     threads = set_up_compute()
     runs = [run.path for run in (parent, *feature_runs) if run is not None]
     sources = [*table_paths(tables), *runs]
-    with OutputFolder(output.out, overwrite=output.overwrite, sources=sources) as folder:
+    with OutputFolder(
+        output.out, overwrite=output.overwrite, has_resume=False, sources=sources
+    ) as folder:
         for feature_run in feature_runs:
             require_labels(feature_run)
         examples = load_examples(tables.data, reading)

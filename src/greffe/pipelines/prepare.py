@@ -233,8 +233,6 @@ class _Preparation:
         self.path = folder.path
         self.sources = plan.sources
         self.reading = plan.reading
-        for leftover in self.path.glob(".*.tmp"):  # left by a write that was killed
-            leftover.unlink()
         if folder.resuming:
             self.state = read_state(self.path)
             check_request(self.state.request, plan.request, self.path)

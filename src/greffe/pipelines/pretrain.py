@@ -31,7 +31,6 @@ from greffe.pipelines.choose_recipe import (
 )
 from greffe.pipelines.corpus_batches import RowSource, evaluate_rows, rows_per_evaluation
 from greffe.pipelines.fit import Evaluated, Task, finish, fit
-from greffe.pipelines.model_card import write_model_card
 from greffe.pipelines.prepare import CorpusPlan, find_tokenizer, plan_corpus, write_corpus
 from greffe.pipelines.run_folder import (
     begin_folder,
@@ -85,7 +84,7 @@ def pretrain(
         recipe = _choose_recipe(request, output, world)
         threads = set_up_compute(recipe.train.threads)
         run = RunDirectory(folder.path)
-        if folder.resuming and is_finished(run, recipe):
+        if folder.resuming and is_finished(run, recipe, world):
             return run
         plan = _plan_text(request, recipe, world)
         # What is too large for any text is refused before a folder is emptied or a text prepared.
@@ -131,7 +130,6 @@ def pretrain(
         state = _train(run, model, objective, text, recipe, world)
         if world.is_main:
             finish(run, model, state, recipe.train)
-            write_model_card(run)
         world.barrier()
     notice(f"run written to {run.path}")
     return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,17 @@ from greffe.config.recipe import Recipe
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError, RecipeError
 from greffe.output_folder import OutputFolder
+from greffe.pipelines.model_card import write_model_card
 from greffe.progress import notice
-from greffe.run import INTERMEDIATE, RECIPE_FILE, RUN_FILE, Manifest, RunDirectory
+from greffe.run import (
+    CHECKPOINTS,
+    INTERMEDIATE,
+    RECIPE_FILE,
+    RUN_FILE,
+    SOUP,
+    Manifest,
+    RunDirectory,
+)
 from greffe.storage import check_space
 from greffe.training.distributed import World
 
@@ -56,11 +66,23 @@ def begin_run(run: RunDirectory, recipe: Recipe, tokenizer: Tokenizer, manifest:
     run.write_manifest(manifest)
 
 
-def is_finished(run: RunDirectory, recipe: Recipe) -> bool:
-    """Return True, with a notice, if the run is finished; raise an error if the recipe differs."""
+def complete_run(run: RunDirectory) -> None:
+    """Remove what a finished run no longer needs, and write its model card."""
+    for name in (CHECKPOINTS, SOUP):
+        shutil.rmtree(run.path / name, ignore_errors=True)
+    write_model_card(run)
+
+
+def is_finished(run: RunDirectory, recipe: Recipe, world: World) -> bool:
+    """Return True, with a notice, if the run is finished; raise an error if the recipe differs.
+
+    The process that finished it may have been killed before its last steps, which are done here.
+    """
     if not (run.path / RUN_FILE).exists() or run.manifest().status != "finished":
         return False
     check_same_recipe(run, recipe.with_vocab(run.recipe().tokenizer.vocab))
+    if world.is_main:
+        complete_run(run)
     notice(f"{run.path} is already finished, nothing to do")
     return True
 

@@ -6,7 +6,6 @@ itself; the others are kept in its folder until the run is finished, so that eac
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -72,11 +71,6 @@ def fit_soup(
             "last_evaluation": evaluated.metrics,
         }
     )
-
-
-def drop_soup(run: RunDirectory) -> None:
-    """Remove the checkpoints of the soup."""
-    shutil.rmtree(run.path / SOUP, ignore_errors=True)
 
 
 def _folder_of(run: RunDirectory, member: int, world: World) -> RunDirectory:

@@ -40,9 +40,11 @@ def compute_cells(
         with Progress("compare", sum(cell.weight for cell in todo)) as progress:
             for number, cell in enumerate(todo, 1):
                 with progress.part(cell.weight, f"{number}/{len(todo)} {_label(cell)}"):
-                    results[cell] = _compute_and_keep(study, inputs, cell, keys[cell])
+                    results[cell] = _compute(study, inputs, cell, keys[cell])
                 if not keep_runs:
                     _drop_others(study, cell.arm, results)
+                # Last: a cell with a result is not looked at again.
+                study.write_cell(cell.name, CellFile(key=keys[cell], result=results[cell]))
     except (InterruptedRunError, KeyboardInterrupt):
         raise InterruptedRunError(
             f"Stopped; {len(results)} of {len(keys)} trainings are done and kept in {study.path}.",
@@ -138,9 +140,7 @@ def _check_shape(study: StudyDirectory, cell: Cell, result: CellResult, parts: P
         )
 
 
-def _compute_and_keep(
-    study: StudyDirectory, inputs: CellInputs, cell: Cell, key: str
-) -> CellResult:
+def _compute(study: StudyDirectory, inputs: CellInputs, cell: Cell, key: str) -> CellResult:
     folder = study.run_path(cell.name)
     known = study.cell(cell.name)
     is_same = known is not None and known.key == key
@@ -159,7 +159,6 @@ def _compute_and_keep(
         ) from None
     if isinstance(cell.arm, FinetunedArm):
         check_transfer(cell, result, inputs.base_hash(cell.arm.model_run))
-    study.write_cell(cell.name, CellFile(key=key, result=result))
     return result
 
 

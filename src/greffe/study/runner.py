@@ -81,6 +81,7 @@ def compare(request: StudyRequest, out: str | Path, *, overwrite: bool = False) 
         markers=(STUDY_FILE,),
         overwrite=overwrite,
         resume=not overwrite,
+        has_resume=False,
         sources=request.sources,
     )
     with folder:

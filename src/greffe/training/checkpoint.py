@@ -8,7 +8,6 @@ checkpoints/best-00000800.safetensors   the best weights so far
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -25,9 +24,12 @@ from greffe.model.weights import load_exact, load_tensors, load_weights, save_te
 from greffe.output_folder import OutputFolder
 from greffe.progress import notice
 from greffe.run import RunDirectory
-from greffe.storage import disk_error, read_model, write_json
+from greffe.storage import disk_error, read_model, sync_folder, temporary_path, write_json
 
 STATE_FILE = "state.json"
+REPLACED = "-replaced"
+ATTEMPTS = 100
+"""To read the weights of a run while another process replaces its checkpoints."""
 WEIGHTS = "weights.safetensors"
 OPTIMIZER = "optimizer.safetensors"
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -70,7 +72,7 @@ def save_checkpoint(
 ) -> None:
     """Write a complete new checkpoint, then remove the old ones: one is always complete."""
     final = checkpoints / _folder(state.step)
-    temporary = checkpoints / f".{final.name}.{os.getpid()}.tmp"
+    temporary = temporary_path(final)
     shutil.rmtree(temporary, ignore_errors=True)
     try:
         temporary.mkdir(parents=True)
@@ -80,9 +82,10 @@ def save_checkpoint(
         }
         complete = state.model_copy(update={"files": files})
         write_json(temporary / STATE_FILE, complete.model_dump(mode="json"))
-        if final.exists():
-            shutil.rmtree(final)
-        temporary.replace(final)
+        if final.exists():  # a folder cannot be replaced: the old one counts until it is removed
+            final.rename(final.with_name(f"{final.name}{REPLACED}"))
+        temporary.rename(final)
+        sync_folder(checkpoints)
     except OSError as error:
         raise disk_error(error, final) from error
     finally:
@@ -124,14 +127,14 @@ def last_checkpoint(checkpoints: Path) -> Path | None:
 
 def checkpoint_step(folder: Path) -> int:
     """Return the step of a checkpoint, from the name of its folder."""
-    return int(folder.name.removeprefix("step-"))
+    return int(folder.name.removeprefix("step-").removesuffix(REPLACED))
 
 
 def read_state(folder: Path) -> TrainingState:
     """Read the state file of a checkpoint."""
     state = read_model(TrainingState, folder / STATE_FILE, "a training state")
     missing = {WEIGHTS, OPTIMIZER} - state.files.keys()
-    if missing or folder.name != _folder(state.step):
+    if missing or folder.name.removesuffix(REPLACED) != _folder(state.step):
         raise CorruptError(
             f"{folder / STATE_FILE} is damaged.",
             expected=f"the hashes of {WEIGHTS} and {OPTIMIZER}, and the step of {folder.name}",
@@ -189,8 +192,26 @@ def run_weights(run: RunDirectory) -> tuple[dict[str, Tensor], str]:
     """Return a run's weights and their file's hash; for an unfinished run, the best or last so far.
 
     Weights are returned in single precision even if stored in half precision, so that results and
-    tensor hashes do not depend on the storage format.
+    tensor hashes do not depend on the storage format. The run may be in training: what is replaced
+    while it is read is read again.
     """
+    for _ in range(ATTEMPTS):
+        before = _position(run)
+        try:
+            return _read_weights(run)
+        except RunError:
+            if _position(run) == before:
+                raise
+    return _read_weights(run)
+
+
+def _position(run: RunDirectory) -> tuple[str, str | None, Path | None]:
+    """Return what changes when a run proceeds, finishes or is replaced."""
+    manifest = run.manifest()
+    return manifest.status, manifest.weights, last_checkpoint(run.checkpoints_path)
+
+
+def _read_weights(run: RunDirectory) -> tuple[dict[str, Tensor], str]:
     manifest = run.manifest()
     model = empty_model(run.recipe().model, manifest.vocab, manifest.heads)
     if manifest.status == "finished":
@@ -211,14 +232,15 @@ def run_weights(run: RunDirectory) -> tuple[dict[str, Tensor], str]:
     else:
         step, digest = state.step, state.files[WEIGHTS]
         path = folder / WEIGHTS
-    notice(f"{run.name} is not finished: using its weights from step {step}")
     if digest is None:
         raise CorruptError(
             f"{folder / STATE_FILE} is damaged.",
             expected="the hash of the best weights",
             found=f"their step alone, {step}",
         )
-    return _widened(load_weights(path, digest, model)), digest
+    weights = load_weights(path, digest, model)
+    notice(f"{run.name} is not finished: using its weights from step {step}")
+    return _widened(weights), digest
 
 
 def _widened(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -9,8 +9,15 @@ import pytest
 
 from greffe.config import options
 from greffe.config.option_groups import OptionGroup, field_docs
-from greffe.config.options import parse_arms, parse_label_counts
+from greffe.config.options import Output, parse_arms, parse_label_counts
 from greffe.errors import RecipeError
+
+
+def test_a_folder_is_resumed_or_overwritten() -> None:
+    Output(out="run", resume=True)
+    Output(out="run", overwrite=True)
+    with pytest.raises(RecipeError, match="--resume and --overwrite"):
+        Output(out="run", resume=True, overwrite=True)
 
 
 def test_arms_are_names_with_runs() -> None:

@@ -327,7 +327,7 @@ def test_an_interruption_after_a_skipped_step_names_the_checkpoint_before(
         os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(fit_module, "save_checkpoint", save)
-    with pytest.raises(InterruptedRunError, match="Stopped at step 5; the checkpoint of step 4"):
+    with pytest.raises(InterruptedRunError, match="Stopped at step 5; the state of step 4"):
         fitter.fit(objective)
 
 

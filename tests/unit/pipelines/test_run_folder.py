@@ -7,11 +7,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from greffe.config.options import Output
 from greffe.config.recipe import Recipe
 from greffe.errors import MismatchError, RecipeError, RunError
 from greffe.model.heads.next_token_head import NextTokenHead
+from greffe.model.weights import save_tensors
 from greffe.output_folder import OutputFolder
 from greffe.pipelines.run_folder import (
     begin_folder,
@@ -47,6 +49,12 @@ def run(tmp_path: Path) -> RunDirectory:
     return made
 
 
+def finish(run: RunDirectory) -> None:
+    digest = save_tensors(run.weights_path, {"base.embedding.weight": torch.zeros(1)})
+    update = {"status": "finished", "weights": digest}
+    run.write_manifest(run.manifest().model_copy(update=update))
+
+
 def test_the_name_of_a_recipe_does_not_matter(run: RunDirectory) -> None:
     check_same_recipe(run, Recipe(name="other"))
 
@@ -75,18 +83,29 @@ def test_a_run_without_a_manifest_may_change(tmp_path: Path) -> None:
     run.write_recipe(Recipe())
     check_same_recipe(run, Recipe(seed=5))
     check_same_data(run, DATA)
-    assert not is_finished(run, Recipe())
+    assert not is_finished(run, Recipe(), World())
 
 
 def test_a_finished_run_prints_a_notice(
     run: RunDirectory, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert not is_finished(run, Recipe())
+    assert not is_finished(run, Recipe(), World())
     assert capsys.readouterr().err == ""
-    update = {"status": "finished", "weights": "0"}
-    run.write_manifest(run.manifest().model_copy(update=update))
-    assert is_finished(run, Recipe())
+    finish(run)
+    assert is_finished(run, Recipe(), World())
     assert "already finished" in capsys.readouterr().err
+
+
+def test_a_finished_run_is_completed(run: RunDirectory) -> None:
+    """The process was killed after the manifest, before its last steps."""
+    for name in ("checkpoints/step-00000003", "soup/1"):
+        (run.path / name).mkdir(parents=True)
+    finish(run)
+    assert is_finished(run, Recipe(), World(rank=1, size=2))
+    assert (run.path / "soup").exists()  # left to the first rank
+    assert is_finished(run, Recipe(), World())
+    names = {path.name for path in run.path.iterdir()}
+    assert names == {"README.md", "recipe.toml", "run.json", "weights.safetensors"}
 
 
 def test_a_folder_left_before_its_manifest_can_be_resumed(tmp_path: Path) -> None:

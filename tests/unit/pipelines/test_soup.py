@@ -14,7 +14,7 @@ from greffe.errors import DivergedError, RecipeError
 from greffe.model.model import Model
 from greffe.pipelines import finetune as finetune_module
 from greffe.pipelines.fit import Evaluated
-from greffe.pipelines.soup import drop_soup, fit_soup, member_name, member_seed
+from greffe.pipelines.soup import fit_soup, member_name, member_seed
 from greffe.run import RunDirectory
 from greffe.training.checkpoint import TrainingState, load_model
 from greffe.training.distributed import World
@@ -71,8 +71,6 @@ def test_the_average_of_trainings_from_the_same_weights(fresh_run, capsys):
     kinds = [(line["kind"], line["step"]) for line in run.metrics()]
     assert kinds == [("valid", 10), ("average", 30)]
     assert "average of 3 · seen at 30" in capsys.readouterr().err
-    drop_soup(run)
-    assert not (run.path / "soup").exists()
 
 
 def test_an_average_without_finite_scores_is_an_error(fresh_run):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import resource
+import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,8 +24,10 @@ from greffe.errors import CorruptError, MismatchError, RunError
 from greffe.model.heads.masked_token_head import MaskedTokenHead
 from greffe.model.model import Model, build_model
 from greffe.model.weights import load_tensors, save_tensors
+from greffe.progress import quiet
 from greffe.run import Manifest, RunDirectory, new_lineage
 from greffe.storage import file_hash
+from greffe.training import checkpoint as checkpoint_module
 from greffe.training.checkpoint import (
     OPTIMIZER,
     STATE_FILE,
@@ -236,6 +240,31 @@ def test_saving_a_step_again_replaces_it(checkpoints: Path) -> None:
     assert load_checkpoint(checkpoints / "step-00000003", *make()).tokens == 7
 
 
+def test_a_complete_checkpoint_exists_at_every_moment(
+    checkpoints: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the step: before each renaming and removal, the last checkpoint can be loaded."""
+    moments = 0
+
+    def checked(change: Any) -> Any:
+        def call(path: Path, *args: Any, **more: Any) -> Any:
+            nonlocal moments
+            moments += 1
+            last = last_checkpoint(checkpoints)
+            assert last is not None
+            load_checkpoint(last, *make())
+            return change(path, *args, **more)
+
+        return call
+
+    for owner, name in ((Path, "rename"), (shutil, "rmtree")):
+        monkeypatch.setattr(owner, name, checked(getattr(owner, name)))
+    for step in (3, 4):
+        save_checkpoint(checkpoints, *make(), TrainingState(step=step))
+    assert moments >= 7
+    assert names(checkpoints) == ["step-00000004"]
+
+
 def test_a_better_one_replaces_the_best(tmp_path: Path) -> None:
     model, _ = make()
     save_best(tmp_path, model, 10)
@@ -401,6 +430,95 @@ def test_an_unfinished_run_gives_what_it_would_keep(
     assert (found == digest) == (keep == "best")
     step = 5 if keep == "best" else 8
     assert f"step {step}" in capsys.readouterr().err
+
+
+class Training:
+    """A training that proceeds while a reader loads its weights."""
+
+    def __init__(self, run: RunDirectory) -> None:
+        self.run = run
+        self.step = 0
+        self.model, self.optimizer = make(seed=1)
+
+    def proceed(self) -> None:
+        self.step += 1
+        digest = save_best(self.run.checkpoints_path, self.model, self.step)
+        state = TrainingState(step=self.step, best_step=self.step, best_hash=digest)
+        save_checkpoint(self.run.checkpoints_path, self.model, self.optimizer, state)
+
+    def end(self) -> None:
+        finish(self.run, self.model)
+        shutil.rmtree(self.run.checkpoints_path)
+
+
+@pytest.mark.parametrize("keep", ["best", "last"])
+@pytest.mark.parametrize("moment", ["read_state", "load_weights"])
+@pytest.mark.parametrize("change", ["proceed", "end"])
+def test_weights_that_are_replaced_while_they_are_read_are_read_again(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch, keep: str, moment: str, change: str
+) -> None:
+    run.write_recipe(Recipe(model=SHAPE, train=TrainSpec(keep=keep)))
+    training = Training(run)
+    training.proceed()
+    left = 3 if change == "proceed" else 1
+    read = getattr(checkpoint_module, moment)
+
+    def late(*args: Any) -> Any:
+        nonlocal left
+        if left:
+            left -= 1
+            with monkeypatch.context() as patch:
+                patch.setattr(checkpoint_module, moment, read)
+                getattr(training, change)()
+        return read(*args)
+
+    monkeypatch.setattr(checkpoint_module, moment, late)
+    weights, _ = run_weights(run)
+    assert left == 0
+    assert torch.equal(weights["base.embedding.weight"], training.model.base.embedding.weight)
+
+
+@pytest.mark.parametrize("name", [STATE_FILE, WEIGHTS])
+def test_a_file_that_is_really_missing_is_named_at_once(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    run.write_recipe(Recipe(model=SHAPE, train=TrainSpec(keep="last")))
+    Training(run).proceed()
+    (run.checkpoints_path / "step-00000001" / name).unlink()
+    tries = 0
+
+    def counted(folder: Path) -> TrainingState:
+        nonlocal tries
+        tries += 1
+        return read_state(folder)
+
+    monkeypatch.setattr(checkpoint_module, "read_state", counted)
+    with pytest.raises(CorruptError, match=name):
+        run_weights(run)
+    assert tries == 1
+
+
+@pytest.mark.alone
+def test_weights_are_read_beside_a_training_that_saves_every_step(run: RunDirectory) -> None:
+    training = Training(run)
+    training.proceed()
+    process = multiprocessing.get_context("fork").Process(target=save_and_end, args=(training,))
+    process.start()
+    reads = 0
+    with quiet():
+        while process.is_alive():
+            run_weights(run)
+            reads += 1
+        process.join()
+        run_weights(run)
+    assert process.exitcode == 0 and reads > 20
+    assert run.manifest().status == "finished"
+
+
+def save_and_end(training: Training) -> None:
+    for _ in range(150):
+        training.proceed()
+    training.end()
 
 
 def test_a_foreign_tokenizer_is_refused(run: RunDirectory, tiny_tokenizer: Tokenizer) -> None:
