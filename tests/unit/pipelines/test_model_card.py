@@ -69,5 +69,6 @@ def test_only_a_card_is_replaced_or_removed(tmp_path: Path, is_users: bool) -> N
     path.write_text(before, "utf-8")
     write_model_card(run)
     assert (path.read_text("utf-8") == before) == is_users
-    with OutputFolder(run.path, overwrite=True):
+    with OutputFolder(run.path, overwrite=True) as folder:
+        folder.begin()
         assert path.exists() == is_users
