@@ -1,6 +1,6 @@
 """How much memory a model needs, from its shapes alone, before anything is allocated.
 
-Measured peaks are 0 to 50% higher, see docs/experiments/memory-estimate.md; what is refused does
+Measured peaks are mostly 0 to 40% higher, see docs/experiments/memory-estimate.md; what is refused does
 not fit. Knows nothing of objectives, data or runs.
 """
 

@@ -73,6 +73,8 @@ def fit(
     A training that diverges is an error: weights are kept only if they are finite, and if their
     score in validation is (without validation, their loss on the last batch).
     """
+    if spec.patience and task.evaluate is None:
+        notice(f"{task.name}: nothing is held out for validation: patience has no effect")
     plan = _Plan.of(task, spec, world)
     optimizer = build_optimizer(model, spec, model.spec.layers)
     state = _load_state(run, model, optimizer)

@@ -361,3 +361,14 @@ def test_a_run_without_validation_keeps_the_last_weights(tmp_path: Path) -> None
     assert (state.step, state.best_step) == (12, None)
     finish(fitter.run, model, state, fitter.spec)
     assert fitter.run.manifest().result["best_step"] is None
+
+
+def test_patience_without_validation_has_no_effect_and_a_notice_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fitter = Fitter(tmp_path / "run", patience=1)
+    model = build_model(SHAPE, VOCAB, HEADS, seed=0)
+    task = Task(Toy(), batches, evaluate=None, steps_per_epoch=6, seed=0, name="toy")
+    state = fit(fitter.run, model, task, fitter.spec, World())
+    assert state.step == 12
+    assert "patience has no effect" in capsys.readouterr().err
