@@ -1,7 +1,7 @@
 """How much memory a model needs, from its shapes alone, before anything is allocated.
 
-Measured peaks are mostly 0 to 40% higher, see docs/experiments/memory-estimate.md; what is refused does
-not fit. Knows nothing of objectives, data or runs.
+The estimates are on the low side of measured peaks, see docs/experiments/memory-estimate.md: only
+what plainly does not fit is refused. Knows nothing of objectives, data or runs.
 """
 
 from __future__ import annotations
