@@ -11,24 +11,22 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from greffe import api, progress
 from greffe.errors import RunError
 from tools.torture.disturbed import compare_output
 from tools.torture.processes import TOO_LONG, Command
 from tools.torture.tally import Case, Tally
-from tools.torture.verbs import OUT, VERBS
+from tools.torture.verbs import OUT
 from tools.torture.workshop import Workshop
 
 BESIDE = (
-    *(("finetune", "predict"), ("finetune", "evaluate"), ("finetune", "writer")),
-    ("compare", "report"),
+    *(("finetune", "predict"), ("finetune", "evaluate"), ("finetune", "report")),
+    *(("finetune", "writer"), ("compare", "report")),
 )
 """The verbs that write, and what is done beside them."""
 READ_AFTER_THE_END = 3
-_FINETUNE, _COMPARE = (
-    next(verb for verb in VERBS if verb.name == name) for name in ("finetune", "compare")
-)
 # Every step is saved, every second one evaluated: the files change as often as they can.
 _RESTLESS = (
     *("--budget", "120steps", "--set", "train.checkpoint_every=1steps"),
@@ -43,11 +41,11 @@ def run_beside(
     """Run a writer, and beside it a reader or another writer."""
     if case.kind == "writer":
         _two_writers(workshop, draw, folder, tally)
-    elif case.kind == "report":
-        _read_beside(_COMPARE.command(workshop.inputs), _report, folder, tally)
-    else:
-        read = _predict if case.kind == "predict" else _evaluator(workshop)
-        _read_beside(_FINETUNE.command(workshop.inputs, *_RESTLESS), read, folder, tally)
+        return
+    verb = workshop.undisturbed[case.verb].verb
+    words = verb.command(workshop.inputs, *(_RESTLESS if case.verb == "finetune" else ()))
+    reads = {"predict": _predict, "evaluate": _evaluator(workshop), "report": _report}
+    _read_beside(words, reads[case.kind], folder, tally)
 
 
 # --- readers --------------------------------------------------------------------------------------
@@ -93,18 +91,26 @@ def _read_beside(
     if not counted.exists():
         tally.blame("failed reads", "the reader died")
         return
-    good, early, failures = json.loads(counted.read_text("utf-8"))
+    good, failures = json.loads(counted.read_text("utf-8"))
     tally.counts["reads"] += good
-    tally.counts["refusals"] += early
     for failed in failures:
         tally.blame("failed reads", failed)
 
 
-def _be_reader(read: Callable[[Path], None], folder: Path) -> None:
+def _be_reader(read: Callable[[Path], None], folder: Path) -> NoReturn:
     """Be the reader, in a process that was just forked."""
-    progress.silence()
-    sys.stdout = sys.stderr = (folder / "reader").open("w", encoding="utf-8")
-    good = early = after_the_end = 0
+    try:
+        progress.silence()
+        sys.stdout = sys.stderr = (folder / "reader").open("w", encoding="utf-8")
+        counted = _read_until_ended(read, folder)
+        (folder / "reads.json").write_text(json.dumps(counted), "utf-8")
+    finally:
+        os._exit(0)
+
+
+def _read_until_ended(read: Callable[[Path], None], folder: Path) -> tuple[int, list[str]]:
+    """Return how many reads succeeded, and what was wrong with the others."""
+    good = after_the_end = 0
     failed: list[str] = []
     while after_the_end < READ_AFTER_THE_END:
         after_the_end += (folder / "ended").exists()
@@ -114,11 +120,11 @@ def _be_reader(read: Callable[[Path], None], folder: Path) -> None:
         except RunError as error:
             if good or after_the_end:
                 failed.append(str(error))
-            early += not good
+            else:
+                time.sleep(0.01)  # nothing to read yet
         except Exception as error:  # whatever else a reader meets is a fault as well
             failed.append(f"{type(error).__name__}: {error}")
-    (folder / "reads.json").write_text(json.dumps([good, early, failed]), "utf-8")
-    os._exit(0)
+    return good, failed
 
 
 # --- two writers ----------------------------------------------------------------------------------
@@ -126,7 +132,7 @@ def _be_reader(read: Callable[[Path], None], folder: Path) -> None:
 
 def _two_writers(workshop: Workshop, draw: random.Random, folder: Path, tally: Tally) -> None:
     """Start the same command twice, a moment apart: one writes, the other is refused or waits."""
-    known = workshop.undisturbed[_FINETUNE.name]
+    known = workshop.undisturbed["finetune"]
     options = [draw.choice(("--resume", "--overwrite")) for _ in range(2)]
     pause = draw.choice((0.0, draw.uniform(0, known.seconds)))
     commands = [known.verb.command(workshop.inputs, option) for option in options]

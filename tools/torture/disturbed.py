@@ -150,10 +150,6 @@ def _finish(known: Undisturbed, workshop: Workshop, folder: Path, tally: Tally) 
     words = known.verb.command(workshop.inputs, known.verb.again)
     ending = Command(words, folder).wait()
     tally.counts["resumed"] += 1
-    if ending.is_explained and known.verb.again == "--resume":
-        # What a killed --overwrite has left need not be resumable, but must be refused.
-        tally.counts["refusals"] += 1
-        ending = Command(known.verb.command(workshop.inputs, "--overwrite"), folder).wait()
     _check_ending(ending, tally, is_failing=False)
     if ending.code:
         tally.blame("unexplained", f"cannot be finished: {ending.err[-500:]}")

@@ -67,9 +67,9 @@ class Tally:
 
 
 def table(tallies: Iterable[Tally]) -> str:
-    """Return one column a verb, one line a count; lines of zeros are left out but for faults."""
+    """Return a column for each verb, a line for each count; of zeros only those of faults."""
     by_verb: dict[str, list[Tally]] = {}
-    for tally in tallies:
+    for tally in sorted(tallies, key=lambda tally: tally.case.verb):
         by_verb.setdefault(tally.case.verb, []).append(tally)
     by_verb["all"] = [tally for group in by_verb.values() for tally in group]
     rows = [["", *by_verb]]
