@@ -12,7 +12,14 @@ from greffe.report.page import Page, page_html, page_markdown
 from greffe.report.report_table import Table, table_csv
 from greffe.report.run_page import named_apart, run_tables, runs_page
 from greffe.report.study_page import study_page, study_tables
-from greffe.storage import check_writable, disk_error, read_file, write_atomic, write_json
+from greffe.storage import (
+    check_writable,
+    disk_error,
+    read_file,
+    remove_leftovers,
+    write_atomic,
+    write_json,
+)
 from greffe.study.document import StudyDocument
 from greffe.study.folder import StudyDirectory
 from greffe.study.run_document import RunDocument
@@ -80,6 +87,8 @@ def _write(page: Page, tables: Sequence[Table], catalog: Catalog, folder: Path) 
         (folder / TABLES).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise disk_error(error, folder) from error
+    for place in (folder, folder / TABLES):
+        remove_leftovers(place)
     # The page is first: it marks the others as written by greffe.
     _write_text(folder / HTML_FILE, page_html(page, catalog))
     _write_text(folder / MARKDOWN_FILE, page_markdown(page))

@@ -64,6 +64,16 @@ def test_a_report_built_again_leaves_nothing_of_before(
         )
 
 
+def test_what_a_killed_process_was_writing_is_removed(study: StudyDocument, tmp_path: Path) -> None:
+    write_study_report(study, tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    nobody = 2**31 - 1  # larger than any process id
+    (tmp_path / f".report.html.{nobody}.tmp").touch()
+    (tmp_path / "tables" / f".arms.csv.{nobody}.tmp").touch()
+    write_study_report(study, tmp_path)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_half_a_surrogate_pair_does_not_stop_the_report(
     study: StudyDocument, tmp_path: Path
 ) -> None:
