@@ -24,6 +24,7 @@ from greffe.baselines.linear_file import (
 from greffe.data.tables import text_blocks
 from greffe.errors import CorruptError, RunError
 from greffe.inference.predict import Prediction, predict
+from greffe.model.tensor_header import read_header
 from greffe.model.weights import BASE, save_tensors, tensors_hash
 from greffe.run import (
     FEATURE_RUNS,
@@ -35,7 +36,7 @@ from greffe.run import (
     RunDirectory,
     new_lineage,
 )
-from greffe.storage import disk_error, file_hash, write_atomic
+from greffe.storage import disk_error, file_hash, read_file, write_atomic
 from greffe.training.checkpoint import load_model, load_tokenizer, run_weights
 
 PREDICTION_FILES = (
@@ -182,8 +183,16 @@ def run_hash(folder: Path) -> str:
     """SHA-256 over names and contents of the files that a run predicts with."""
     digest = hashlib.sha256()
     for name in _prediction_files(folder):
-        digest.update(f"{name.as_posix()}:{file_hash(folder / name)};".encode())
+        digest.update(f"{name.as_posix()}:{_file_hash(folder / name)};".encode())
     return digest.hexdigest()
+
+
+def _file_hash(path: Path) -> str:
+    """Return the SHA-256 of a run's file; one of an impossible size is an error, not hours."""
+    if path.suffix == ".safetensors":
+        read_header(path)  # checks that the file is as long as it says
+        return file_hash(path)
+    return hashlib.sha256(read_file(path, "a file of a run")).hexdigest()
 
 
 def _feature_run_folder(run: RunDirectory, number: int) -> Path:

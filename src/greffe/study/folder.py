@@ -101,6 +101,7 @@ class StudyDirectory:
                 expected=f"a folder with {STUDY_FILE}, as greffe compare writes it",
                 found="a folder or file without it" if study.path.exists() else "nothing",
             )
+        study.manifest()
         return study
 
     @property
