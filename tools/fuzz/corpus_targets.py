@@ -60,6 +60,7 @@ TARGETS = (
         place=write_to("corpus/corpus.json"),
         actions=commands(*READ),
         parts=("corpus", "train.tsv"),
+        weight=2,
     ),
     Target(
         name="corpus-state",

@@ -81,7 +81,7 @@ TARGETS = (
             f"show mask {RECIPE}",
             f"show positions {RECIPE}",
         ),
-        weight=4,
+        weight=6,
     ),
     Target(
         name="recipe-trained",
@@ -102,7 +102,7 @@ TARGETS = (
         change=_change_text,
         place=nothing,
         actions=_apply_change,
-        weight=3,
+        weight=5,
     ),
     Target(
         name="span",
@@ -110,7 +110,7 @@ TARGETS = (
         change=_change_text,
         place=nothing,
         actions=_parse_span,
-        weight=2,
+        weight=4,
     ),
     Target(
         name="list",
@@ -118,5 +118,6 @@ TARGETS = (
         change=_change_text,
         place=nothing,
         actions=_parse_words,
+        weight=2,
     ),
 )

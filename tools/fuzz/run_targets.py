@@ -31,6 +31,7 @@ def _manifest(run: str, *lines: str, file: str = "run.json") -> Target:
         place=write_to(f"{run}/{file}"),
         actions=commands(*(line.format(run=run) for line in lines)),
         parts=(run, *TABLES),
+        weight=2,
     )
 
 
@@ -59,6 +60,7 @@ TARGETS = (
         place=write_to("base/recipe.toml"),
         actions=commands("show base --json", "generate base Ce --tokens 3", FINETUNE),
         parts=("base", *TABLES),
+        weight=2,
     ),
     Target(
         name="metrics",

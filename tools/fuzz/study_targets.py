@@ -21,7 +21,7 @@ TARGETS = (
         place=write_to("study/report.json"),
         actions=commands(*REPORT),
         parts=("study/study.json",),
-        weight=2,
+        weight=3,
     ),
     Target(
         name="study-manifest",

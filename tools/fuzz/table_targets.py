@@ -10,12 +10,14 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+import pyarrow
+import pyarrow.parquet
 import zstandard
 
 from tools.fuzz.byte_changes import change_bytes
 from tools.fuzz.run_targets import ONE_STEP
 from tools.fuzz.targets import Action, Target, commands, file_at, write_to
-from tools.fuzz.tree_changes import change_json_line
+from tools.fuzz.tree_changes import change_json, change_json_line
 
 LABELLED = (
     "doctor --data {file} --json",
@@ -31,6 +33,10 @@ TEXTS = (
     "prepare {file} --out out --vocab 300 --workers 1",
     "prepare {file} --out out --vocab 300 --workers 1 --documents paragraph --encoding utf-16",
 )
+PARQUET_ROWS = [
+    {"label": label, "text": f"Un livre {n}.", "id": n, "score": n / 2, "tags": ["a", None]}
+    for n, label in enumerate(["positif", "négatif"] * 4)
+]
 PARTS = ("train.tsv", "base", "classifier", "linear")
 
 
@@ -70,6 +76,17 @@ def _pair(name: str, changed: str, other: str) -> Target:
         parts=(*PARTS, f"tables/{other}"),
         weight=0.5,
     )
+
+
+def _place_parquet(folder: Path, data: bytes) -> None:
+    """Write rows in JSON as a Parquet file with whatever types they have."""
+    try:
+        rows = pyarrow.Table.from_pylist(json.loads(data))
+        pyarrow.parquet.write_table(rows, folder / "table.parquet")
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError, OverflowError):
+        (folder / "table.parquet").write_bytes(data)  # rows that Parquet cannot hold
+    except pyarrow.ArrowException:
+        (folder / "table.parquet").write_bytes(data)
 
 
 def _change_bomb(random: Random, data: bytes) -> bytes:
@@ -116,6 +133,14 @@ TARGETS = (
     *(_table(f"csv.{packed}", weight=0.5) for packed in PACKERS),
     *(_table(f"txt.{packed}", TEXTS, weight=0.3) for packed in PACKERS),
     _table("parquet.gz", weight=0.2),
+    Target(
+        name="parquet-types",
+        examples=lambda world: [json.dumps(PARQUET_ROWS).encode()],
+        change=change_json,
+        place=_place_parquet,
+        actions=commands(*(line.format(file="table.parquet") for line in (*LABELLED, *TEXTS))),
+        parts=PARTS,
+    ),
     Target(
         name="table-bomb",
         examples=lambda world: [],

@@ -14,6 +14,7 @@ from typing import Any
 from tokenizers import Regex, normalizers, pre_tokenizers
 from tokenizers.models import BPE, Model, Unigram
 
+from greffe.data.charsmap import check_charsmap
 from greffe.data.pieces import BYTE_PIECES, SPACE, SPECIALS, assemble
 from greffe.errors import CorruptError, DataError, MismatchError, MissingExtraError
 from greffe.storage import read_file
@@ -184,6 +185,7 @@ def _normalizer(spec: Any) -> normalizers.Normalizer:
     steps: list[normalizers.Normalizer] = []
     if spec.precompiled_charsmap:
         try:
+            check_charsmap(spec.precompiled_charsmap)
             steps.append(normalizers.Precompiled(spec.precompiled_charsmap))
         except Exception as error:  # the library raises nothing narrower
             raise CorruptError(

@@ -7,11 +7,13 @@ prefix, for example, makes it cut a merge inside a character. Everything is ther
 from __future__ import annotations
 
 import math
+from base64 import b64decode
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
 
 from greffe.config.spec import Spec
+from greffe.data.charsmap import check_charsmap
 from greffe.data.pieces import SPECIALS
 from greffe.errors import CorruptError
 from greffe.parsing import ParseError, parse_json
@@ -59,9 +61,14 @@ class _Prepend(_Step):
     prepend: Piece
 
 
+def _check_base64_charsmap(text: str) -> str:
+    check_charsmap(b64decode(text, validate=True))
+    return text
+
+
 class _Precompiled(_Step):
     type: Literal["Precompiled"]
-    precompiled_charsmap: str
+    precompiled_charsmap: Annotated[str, AfterValidator(_check_base64_charsmap)]
 
 
 _Normalizer = Annotated[

@@ -52,6 +52,8 @@ def test_what_was_written_is_read(tiny_tokenizer: Tokenizer, unigram: Tokenizer)
         ("version", "2.0"),
         ("normalizer.normalizers", None),
         ("normalizer.normalizers.0", {"type": "Strip"}),
+        ("normalizer.normalizers.0", {"type": "Precompiled", "precompiled_charsmap": "AAAAAA=="}),
+        ("normalizer.normalizers.0", {"type": "Precompiled", "precompiled_charsmap": "é"}),
         ("normalizer.normalizers.1.pattern", "▁"),
         ("normalizer.normalizers.1.content", None),
         ("pre_tokenizer.behavior", "Removed"),
