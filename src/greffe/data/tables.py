@@ -66,7 +66,8 @@ def read_examples(source: str | Path, options: Reading) -> Iterator[Example]:
     for number, cells in table.rows([text, label]):
         if cells is not None:
             content = text_of(cells[0], table, number)
-            check_length(content, f"{table.location(number)}: the text")
+            if len(content) > LONGEST_TEXT:
+                raise too_long_to_classify(content, f"{table.location(number)}: the text")
             yield Example(content, label_of(cells[1], table, number))
 
 
@@ -85,14 +86,13 @@ def read_texts(source: str | Path, options: Reading) -> Iterator[str]:
     return (line.text for line in whole_lines(source, encoding))
 
 
-def check_length(text: str, name: str) -> None:
-    """Raise DataError if a text to classify is too long; `name` says which one it is."""
-    if len(text) > LONGEST_TEXT:
-        raise DataError(
-            f"{name} has {len(text):,} characters.",
-            expected=f"texts of at most {LONGEST_TEXT:,} characters",
-            hint="split it into several texts; only pretraining reads documents of any length",
-        )
+def too_long_to_classify(text: str, name: str) -> DataError:
+    """Return the error for a text of more than LONGEST_TEXT characters; `name` says which."""
+    return DataError(
+        f"{name} has {len(text):,} characters.",
+        expected=f"texts of at most {LONGEST_TEXT:,} characters",
+        hint="split it into several texts; only pretraining reads documents of any length",
+    )
 
 
 def text_blocks(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -106,7 +106,8 @@ def text_blocks(texts: Iterable[str]) -> Iterator[list[str]]:
                 expected="str",
                 found=f"{type(text).__name__}: {text!r:.60}",
             )
-        check_length(text, f"Text {number}")
+        if len(text) > LONGEST_TEXT:
+            raise too_long_to_classify(text, f"Text {number}")
         block.append(text)
         size += len(text)
         if len(block) == BLOCK_TEXTS or size >= BLOCK_CHARACTERS:

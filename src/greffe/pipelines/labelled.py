@@ -15,12 +15,13 @@ import numpy.typing as npt
 from greffe.config.options import Reading, Tables
 from greffe.config.sections import LongTexts
 from greffe.data.tables import (
+    LONGEST_TEXT,
     Example,
-    check_length,
     hold,
     label_order,
     read_examples,
     split_examples,
+    too_long_to_classify,
 )
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import DataError
@@ -109,7 +110,8 @@ def _example(item: object, number: int) -> Example:
                 expected="pairs (text, label), the label a str or an int",
                 found=f"{item!r:.80}",
             )
-    check_length(text, f"Text {number} of data")
+    if len(text) > LONGEST_TEXT:
+        raise too_long_to_classify(text, f"Text {number} of data")
     try:
         f"{text}{label}".encode()
     except UnicodeEncodeError as error:

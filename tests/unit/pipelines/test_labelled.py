@@ -74,6 +74,6 @@ def test_items_from_python_that_are_no_labelled_texts_are_refused(item: Any) -> 
 
 
 def test_long_texts_from_python_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("greffe.data.tables.LONGEST_TEXT", 20)
+    monkeypatch.setattr("greffe.pipelines.labelled.LONGEST_TEXT", 20)
     with pytest.raises(DataError, match="Text 1 of data has 21 characters"):
         load_examples([("x" * 21, "label")], Reading())
