@@ -69,13 +69,14 @@ class ParquetTable(Table):
 
     def _cells(self, column: Array, name: str, before: int) -> list[object]:
         try:
-            return list(column.to_pylist())
+            cells: list[object] = column.to_pylist()
         except (ValueError, OverflowError) as error:  # invalid UTF-8; dates that Python has not
             raise DataError(
                 f"The column {name!r} of {self.source} has an invalid value.",
                 expected=f"values of the type {column.type}",
                 found=f"in rows {before + 1:,} to {before + len(column):,}: {error}",
             ) from None
+        return cells
 
 
 @contextmanager

@@ -208,6 +208,8 @@ def _only(table: Table, positions: Sequence[int]) -> int:
 
 
 def _as_text(value: object, what: str, table: Table, number: int) -> str:
+    if isinstance(value, str):
+        return value
     if isinstance(value, bytes):  # .parquet written without the string type
         try:
             return value.decode("utf-8")

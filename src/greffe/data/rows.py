@@ -250,12 +250,12 @@ def _json_records(
     source: str, encoding: str
 ) -> Iterator[tuple[int, dict[str, object] | str | None]]:
     for line in whole_lines(source, encoding):
-        if not line.text.strip():
+        if not line.text or line.text.isspace():
             yield line.number, None
             continue
         try:
             record = parse_json(line.text)
-            if _SURROGATE.search(line.text):
+            if "\\u" in line.text and _SURROGATE.search(line.text):
                 json.dumps(record, ensure_ascii=False).encode("utf-8")
         except ParseError as error:
             raise DataError(
