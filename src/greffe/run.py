@@ -33,7 +33,7 @@ from greffe import __version__
 from greffe.config.components import HeadSpec
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
-from greffe.config.spec import Count, Figure, Moment, Spec
+from greffe.config.spec import Count, Figure, Fraction, Moment, Spec
 from greffe.errors import CorruptError, RunError
 from greffe.parsing import ParseError, format_json, parse_json
 from greffe.progress import notice
@@ -152,8 +152,8 @@ class LogLine(Spec):
     kind: str = ""
     epoch: float | None = None
     loss: float | None = None
-    accuracy: float | None = None
-    macro_f1: float | None = None
+    accuracy: Fraction | None = None
+    macro_f1: Fraction | None = None
     log_loss: float | None = None
     bits_per_byte: float | None = None
 

@@ -301,6 +301,7 @@ def test_rewinding_removes_the_lines_after_the_step(run: RunDirectory) -> None:
         *(b'{"st\xffep": 2\n', b"[1]\n", b"{}\n", b"null\n", b"\n", b"\0" * 4096 + b"\n"),
         *(b'{"step": -1}\n', b'{"step": "2"}\n', b'{"step": 1.5}\n', b'{"step": 1e999}\n'),
         *(b'{"step": 2, "loss": NaN}\n', b'{"step": 2, "loss": 1e999}\n'),
+        *(b'{"step": 2, "accuracy": 1e30}\n', b'{"step": 2, "macro_f1": -1}\n'),
         *(b'{"step": 2, "loss": "low"}\n', b'{"step": 2, "lr": [1]}\n', b"[" * 10**5 + b"\n"),
         b'{"step": ' + b"9" * 5000 + b"}\n",
     ],

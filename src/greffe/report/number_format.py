@@ -48,8 +48,7 @@ class NumberFormat:
         """Format a number with `digits` decimals; `signed` writes the plus sign too."""
         from babel.numbers import format_decimal
 
-        pattern = _pattern(digits) if abs(x) < LARGEST_PLAIN else "0.##E0"
-        text = format_decimal(abs(x), pattern, _locale(self.language))
+        text = format_decimal(abs(x), _pattern(x, digits), _locale(self.language))
         return _with_sign(text, x, signed)
 
     def number(self, n: float) -> str:
@@ -69,7 +68,7 @@ class NumberFormat:
         """Format a number without trailing zeros."""
         from babel.numbers import format_decimal
 
-        pattern = f"#,##0.{'#' * MOST_DECIMALS}"
+        pattern = _pattern(x, MOST_DECIMALS, decimal="#")
         return _with_sign(format_decimal(abs(x), pattern, _locale(self.language)), x, False)
 
     def percent(self, x: float, digits: int = 1) -> str:
@@ -78,7 +77,7 @@ class NumberFormat:
 
         locale = _locale(self.language)
         usual = locale.percent_formats[None].pattern
-        text = format_percent(abs(x), usual.replace("#,##0", _pattern(digits)), locale)
+        text = format_percent(abs(x), usual.replace("#,##0", _pattern(x, digits)), locale)
         return _with_sign(text, x, False)
 
     def points(self, x: float, *, signed: bool = False) -> str:
@@ -126,7 +125,8 @@ class NumberFormat:
 
     def plural_form(self, x: float, digits: int) -> str:
         """Return `one` or `other`: the form of a noun after a number with so many decimals."""
-        form = _locale(self.language).plural_form(round(Decimal(repr(abs(float(x)))), digits))
+        shown = round(Decimal(repr(min(abs(float(x)), LARGEST_PLAIN))), digits)
+        form = _locale(self.language).plural_form(shown)
         return "one" if form == "one" else "other"
 
     def decimal_separator(self) -> str:
@@ -139,7 +139,7 @@ class NumberFormat:
         from babel.units import format_unit
 
         locale = _locale(self.language)
-        text = format_unit(x, unit, "short", format=_pattern(digits), locale=locale)
+        text = format_unit(x, unit, "short", format=_pattern(x, digits), locale=locale)
         return text.replace(" ", NO_BREAK)
 
 
@@ -148,8 +148,11 @@ def magnitude(x: float) -> int:
     return math.floor(math.log10(abs(x))) if x else 0
 
 
-def _pattern(digits: int) -> str:
-    return f"#,##0.{'0' * digits}" if digits else "#,##0"
+def _pattern(x: float, digits: int, decimal: Literal["0", "#"] = "0") -> str:
+    """Return the pattern for a number; `#` are decimals that are left out if they are zero."""
+    if abs(x) >= LARGEST_PLAIN:
+        return "0.##E0"
+    return f"#,##0.{decimal * digits}" if digits else "#,##0"
 
 
 def _with_sign(text: str, x: float, signed: bool) -> str:

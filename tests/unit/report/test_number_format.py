@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from greffe.report.number_format import NumberFormat
+from greffe.report.number_format import NO_BREAK, NumberFormat
 
 EN, FR = NumberFormat("en"), NumberFormat("fr")
 
@@ -24,6 +24,10 @@ def test_decimals_have_a_real_minus_and_a_plus_where_asked() -> None:
     assert EN.number(999_999_999_999_999) == "999,999,999,999,999"
     assert EN.decimal(-1e30, 2) == "−1E30"
     assert FR.decimal(1.234e300, 2) == "1,23E300"
+    assert EN.percent(1e30) == "1E32%"
+    assert EN.shortest(1e20) == "1E20"
+    assert EN.duration(86_400e30) == f"1E30{NO_BREAK}days"
+    assert EN.plural_form(1e300, 1) == "other"
     assert EN.points(0.062) == "6.2"
     assert FR.points(0.008, signed=True) == "+0,8"
     assert EN.points(-0.011) == "−1.1"
