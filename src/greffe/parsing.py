@@ -19,11 +19,14 @@ class ParseError(ValueError):
     """Text that is not what it should be; the message is one line for the user."""
 
 
-def parse_json(data: bytes | str) -> Any:
-    """Return the value of a JSON text; NaN, Infinity and an object with a key twice are errors."""
+def parse_json(data: bytes | str, *, nan_is_null: bool = False) -> Any:
+    """Return the value of a JSON text; NaN, Infinity and an object with a key twice are errors.
+
+    With `nan_is_null`, NaN is None: Python's json writes it for the missing values of a table.
+    """
     try:
         text = data if isinstance(data, str) else data.decode("utf-8-sig")
-        value = _DECODER.decode(text)
+        value = (_TABLE_DECODER if nan_is_null else _DECODER).decode(text)
     except RecursionError:
         raise _too_deep() from None
     except ParseError:
@@ -43,7 +46,8 @@ def format_json(value: Any, indent: int | None = None) -> str:
 def parse_toml(text: str) -> dict[str, Any]:
     """Return the tree of a TOML text."""
     # tomllib needs quadratic time for a key of many parts: minutes, before its depth is known.
-    if any(part.count(".") > DEEPEST for line in text.splitlines() for part in line.split("=")):
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    if any(part.count(".") > DEEPEST for line in lines for part in line.split("=")):
         raise _too_deep()
     try:
         tree = tomllib.loads(text)
@@ -59,6 +63,11 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ParseError(f"{name} is not JSON")
 
 
+def _null_if_nan(name: str) -> None:
+    if name != "NaN":
+        _refuse_constant(name)
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
@@ -69,6 +78,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 # A decoder that is made once is twice as fast on short texts as json.loads with the same options.
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_object)
+_TABLE_DECODER = json.JSONDecoder(parse_constant=_null_if_nan, object_pairs_hook=_object)
 
 
 def _check_depth(value: Any) -> None:

@@ -69,3 +69,13 @@ def test_messages_are_short_single_lines() -> None:
         parse_toml(f'a = "{"x" * 5000}')
     assert len(str(caught.value)) <= 200
     assert "\n" not in str(caught.value)
+
+
+def test_nan_is_null_where_tables_are_read() -> None:
+    assert parse_json('{"a": NaN, "b": [NaN]}', nan_is_null=True) == {"a": None, "b": [None]}
+    with pytest.raises(ParseError, match="Infinity is not JSON"):
+        parse_json('{"a": Infinity}', nan_is_null=True)
+
+
+def test_dots_in_a_comment_are_no_depth() -> None:
+    assert parse_toml(f"# {'.' * 200}\na = 1") == {"a": 1}

@@ -6,6 +6,7 @@ Builds tokenizers of the `tokenizers` library from a model, whether trained or i
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -33,6 +34,26 @@ _WORDS = "|".join(
         SPACE,
     )
 )
+
+
+SPACES_AFTER = r" +\z"
+SPACES_AROUND = r"\A +| +\z"
+SEVERAL_SPACES = " {2,}"
+SPELLED_PIECE = rf"<(?=(?:{'|'.join(name.strip('<>') for name in SPECIALS)}|0x[0-9A-F]{{2}})>)"
+"""The "<" of text that spells a special or a byte piece."""
+_PATTERNS = (_WORDS, SPACES_AFTER, SPACES_AROUND, SEVERAL_SPACES, SPELLED_PIECE)
+_LITERAL = r"(?:[^\\.^$*+?()\[\]{}|]|\\[^A-Za-z0-9])+"
+_LITERALS = re.compile(rf"{_LITERAL}(?:\|{_LITERAL})*", re.DOTALL)
+
+
+def any_of(texts: Iterable[str]) -> str:
+    """Return a pattern that matches one of these texts, the longest first."""
+    return "|".join(map(re.escape, sorted(texts, key=lambda text: -len(text))))
+
+
+def is_known_pattern(pattern: str) -> bool:
+    """Return whether greffe writes this regular expression: others may take exponential time."""
+    return pattern in _PATTERNS or _LITERALS.fullmatch(pattern) is not None
 
 
 def trained_normalizer() -> normalizers.Normalizer:

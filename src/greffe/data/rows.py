@@ -254,12 +254,12 @@ def _json_records(
             yield line.number, None
             continue
         try:
-            record = parse_json(line.text)
+            record = parse_json(line.text, nan_is_null=True)
             if "\\u" in line.text and _SURROGATE.search(line.text):
                 json.dumps(record, ensure_ascii=False).encode("utf-8")
         except ParseError as error:
             raise DataError(
-                f"Line {line.number} of {source} is not JSON as greffe reads it.",
+                f"Line {line.number} of {source} is not JSON that greffe can read.",
                 expected='one JSON object per line: {"text": "...", "label": "..."}',
                 found=f"{error}",
                 hint="a JSON value that spans several lines is not .jsonl",

@@ -6,7 +6,6 @@ Reading the model requires the libraries sentencepiece and protobuf; using the t
 from __future__ import annotations
 
 import math
-import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,17 @@ from tokenizers import Regex, normalizers, pre_tokenizers
 from tokenizers.models import BPE, Model, Unigram
 
 from greffe.data.charsmap import check_charsmap
-from greffe.data.pieces import BYTE_PIECES, SPACE, SPECIALS, assemble
+from greffe.data.pieces import (
+    BYTE_PIECES,
+    SEVERAL_SPACES,
+    SPACE,
+    SPACES_AFTER,
+    SPACES_AROUND,
+    SPECIALS,
+    SPELLED_PIECE,
+    any_of,
+    assemble,
+)
 from greffe.errors import CorruptError, DataError, MismatchError, MissingExtraError
 from greffe.storage import read_file
 
@@ -198,22 +207,20 @@ def _normalizer(spec: Any) -> normalizers.Normalizer:
     if spec.add_dummy_prefix:
         steps.append(normalizers.Prepend(" "))
     if spec.remove_extra_whitespaces:
-        outer = r" +\z" if spec.add_dummy_prefix else r"\A +| +\z"
+        outer = SPACES_AFTER if spec.add_dummy_prefix else SPACES_AROUND
         steps.append(normalizers.Replace(Regex(outer), ""))
-        steps.append(normalizers.Replace(Regex(" {2,}"), " "))
+        steps.append(normalizers.Replace(Regex(SEVERAL_SPACES), " "))
     steps.append(normalizers.Replace(" ", SPACE))
     return normalizers.Sequence(steps)
 
 
 def _splitter(pieces: list[str], symbols: list[str]) -> pre_tokenizers.PreTokenizer:
     # Text that spells a special or a byte piece is text: split after its "<", it cannot match.
-    names = "|".join(name.strip("<>") for name in SPECIALS)
     steps: list[pre_tokenizers.PreTokenizer] = [
-        pre_tokenizers.Split(Regex(f"<(?=(?:{names}|0x[0-9A-F]{{2}})>)"), "isolated")
+        pre_tokenizers.Split(Regex(SPELLED_PIECE), "isolated")
     ]
-    if symbols:  # user-defined pieces are matched first, the longest first
-        any_symbol = "|".join(map(re.escape, sorted(symbols, key=lambda symbol: -len(symbol))))
-        steps.insert(0, pre_tokenizers.Split(Regex(any_symbol), "isolated"))
+    if symbols:  # user-defined pieces are matched first
+        steps.insert(0, pre_tokenizers.Split(Regex(any_of(symbols)), "isolated"))
     # If no piece spans a space, splitting into words first is equivalent and much faster.
     if not any(SPACE in piece[1:] for piece in pieces):
         steps.append(pre_tokenizers.Split(SPACE, "merged_with_next"))

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_v
 
 from greffe.config.spec import Spec
 from greffe.data.charsmap import check_charsmap
-from greffe.data.pieces import SPECIALS
+from greffe.data.pieces import SPECIALS, is_known_pattern
 from greffe.errors import CorruptError
 from greffe.parsing import ParseError, parse_json
 from greffe.storage import first_problem
@@ -31,12 +31,18 @@ class _Step(Spec):
     model_config = ConfigDict(strict=True)
 
 
+def _known_pattern(pattern: str) -> str:
+    if not is_known_pattern(pattern):
+        raise ValueError(f"an unknown regular expression: {pattern!r:.60}")
+    return pattern
+
+
 class _StringPattern(_Step):
     String: Piece
 
 
 class _RegexPattern(_Step):
-    Regex: Piece
+    Regex: Annotated[str, AfterValidator(_known_pattern)]
 
 
 _Pattern = _StringPattern | _RegexPattern

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from tokenizers import models, normalizers
@@ -10,10 +11,12 @@ from greffe.data.pieces import (
     SPACE,
     SPECIALS,
     adds_space,
+    any_of,
     apply_character_steps,
     assemble,
     canonical,
     is_character_step,
+    is_known_pattern,
     is_splittable,
     normalizer_steps,
     trained_normalizer,
@@ -99,3 +102,15 @@ def test_an_assembled_tokenizer_has_the_given_steps() -> None:
 
 def test_equal_contents_have_one_canonical_form() -> None:
     assert canonical({"b": 1, "é": [2]}) == canonical({"é": [2], "b": 1}) == '{"b":1,"é":[2]}'
+
+
+@pytest.mark.parametrize("texts", [["a.b", "(x)", "é|ü"], ["\n", "▁▁"], ["$1", "\\d"]])
+def test_a_choice_of_texts_is_a_known_pattern(texts: list[str]) -> None:
+    pattern = any_of(texts)
+    assert is_known_pattern(pattern)
+    assert all(re.fullmatch(pattern, text) for text in texts)
+
+
+@pytest.mark.parametrize("pattern", ["(a*)*b", "a+", "[ab]", "a|", "", r"\d", r"a\A", "a{2}"])
+def test_other_patterns_are_unknown(pattern: str) -> None:
+    assert not is_known_pattern(pattern)

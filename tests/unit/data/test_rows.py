@@ -217,13 +217,18 @@ def test_rows_of_another_width_are_refused(tmp_path: Path) -> None:
         ('{"text": "a", "more": ' + "[" * 500 + "]" * 500 + "}", "Line 3 .*\n.*\n.*nested deeper"),
         ('{"text": ' + "1" * 5000 + "}", "Line 3 .*\n.*\n.*thousands of digits"),
         ('{"text": 1e999}', "Line 3 .* the text is an infinite number"),
-        ('{"text": NaN}', "Line 3 .*\n.*\n.*NaN is not JSON"),
+        ('{"text": "a", "b": -Infinity}', "Line 3 .*\n.*\n.*Infinity is not JSON"),
         ('{"text": "a", "b": {"c": 1, "c": 2}}', "Line 3 .*\n.*\n.*'c' occurs twice"),
     ],
 )
 def test_bad_json_lines_are_refused_by_number(tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         documents(written(tmp_path / "a.jsonl", f'{{"text": "bon"}}\n\n{line}\n'))
+
+
+def test_nan_is_a_missing_value(tmp_path: Path) -> None:
+    lines = '{"text": "bon", "stars": NaN}\n{"text": NaN, "stars": 1}\n'
+    assert documents(written(tmp_path / "a.jsonl", lines)) == ["bon"]
 
 
 def test_json_escapes_of_whole_characters_are_read(tmp_path: Path) -> None:

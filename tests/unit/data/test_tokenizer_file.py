@@ -59,6 +59,7 @@ def test_what_was_written_is_read(tiny_tokenizer: Tokenizer, unigram: Tokenizer)
         ("pre_tokenizer.behavior", "Removed"),
         ("pre_tokenizer.pattern.Regex", "("),
         ("pre_tokenizer.pattern.Regex", "\ud800"),
+        ("pre_tokenizer.pattern.Regex", "(a*)*b"),  # exponential time
         ("padding", {"strategy": "BatchLongest"}),
         ("truncation", {"max_length": 2}),
         ("post_processor", {"type": "ByteLevel"}),
