@@ -30,10 +30,12 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from greffe import __version__
+from greffe.config.bounds import Fraction
 from greffe.config.components import HeadSpec
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
-from greffe.config.spec import Count, Figure, Fraction, Moment, Spec
+from greffe.config.recorded import Count, Figure, Moment
+from greffe.config.spec import Spec
 from greffe.errors import CorruptError, RunError
 from greffe.parsing import ParseError, format_json, parse_json
 from greffe.progress import notice

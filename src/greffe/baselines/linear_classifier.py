@@ -23,7 +23,9 @@ from greffe.baselines.cross_validation import BASE_WEIGHTS, NEVER, Choice, assig
 from greffe.baselines.features import BaseReader, FeatureCache, Reader, run_features
 from greffe.baselines.logistic_regression import Compact, FeatureRows, Regression, Solution, softmax
 from greffe.baselines.tfidf import SHARED, Tfidf, check_terms
-from greffe.config.spec import LARGEST_COUNT, Count, Fraction, Spec
+from greffe.config.bounds import Fraction
+from greffe.config.recorded import LARGEST_COUNT, Count
+from greffe.config.spec import Spec
 from greffe.data.tables import Example
 from greffe.errors import RecipeError, TrainingError
 from greffe.evaluation.metrics import label_indices

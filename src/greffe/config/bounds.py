@@ -29,7 +29,7 @@ Classes = Annotated[int, Interval(ge=2, le=100_000)]
 
 # Amounts: more would take longer, or more memory, than any machine has.
 Batch = Annotated[int, Interval(ge=1, le=1_000_000)]
-Count = Annotated[int, Interval(ge=1, le=10**9)]
+PositiveCount = Annotated[int, Interval(ge=1, le=10**9)]
 Steps = Annotated[int, Interval(ge=0, le=10**12)]
 Evaluations = Annotated[int, Interval(ge=0, le=10**6)]
 Trainings = Annotated[int, Interval(ge=1, le=1_000)]

@@ -12,7 +12,6 @@ from pydantic import Field, model_validator
 from greffe.config.bounds import (
     Batch,
     Context,
-    Count,
     Epsilon,
     Evaluations,
     FeedForward,
@@ -21,6 +20,7 @@ from greffe.config.bounds import (
     GradientNorm,
     Layers,
     Levels,
+    PositiveCount,
     PositiveFraction,
     Processes,
     Rate,
@@ -91,7 +91,7 @@ class TrainSpec(Spec):
     least_steps: Steps = 0
     """Minimum number of steps of a budget in epochs: small data sets need more epochs."""
     batch: Batch = 32
-    """Count or texts per step, over all ranks and accumulation."""
+    """Rows or texts per step, over all ranks and accumulation."""
     accumulation: Batch = 1
     """Number of parts a batch is computed in, to save memory; affects only dropout."""
     lr: Rate = 1e-3
@@ -112,7 +112,7 @@ class TrainSpec(Spec):
     """Maximum gradient norm; 0: no clipping."""
     evaluate_every: str = "5%"
     """How often validation runs: 5%, 1epochs, 200steps, 2m."""
-    evaluate_rows: Count = 128
+    evaluate_rows: PositiveCount = 128
     """Maximum rows per validation in pretraining; fine-tuning always validates on all texts."""
     checkpoint_every: str = "2m"
     """How often the state is saved for resuming."""
@@ -130,7 +130,7 @@ class TrainSpec(Spec):
     """Learning rate of each layer as a fraction of the rate of the layer above it."""
     embedding_rate: Rate = 1.0
     """Multiplier of the embedding's learning rate, on top of layer_decay."""
-    nonfinite_limit: Count = 10
+    nonfinite_limit: PositiveCount = 10
     """Stop with an error after this many consecutive steps with a non-finite loss."""
     threads: Processes = 0
     """Compute threads; 0: one per core."""

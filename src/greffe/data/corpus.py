@@ -15,7 +15,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from greffe.config.spec import LARGEST_COUNT, Count, Spec
+from greffe.config.recorded import LARGEST_COUNT, Count
+from greffe.config.spec import Spec
 from greffe.data.shards import ShardInfo, TokenSplit, check_shard, offsets_path, tokens_path
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError

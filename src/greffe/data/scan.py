@@ -19,7 +19,8 @@ import numpy.typing as npt
 from pydantic import model_validator
 
 from greffe.config.options import Reading
-from greffe.config.spec import Count, Spec
+from greffe.config.recorded import Count
+from greffe.config.spec import Spec
 from greffe.data.text import read_documents, source_identity
 from greffe.errors import DataError
 from greffe.progress import Progress, notice, quiet

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from greffe.config.spec import LARGEST_COUNT, Count, FileName, Spec
+from greffe.config.recorded import LARGEST_COUNT, Count, FileName
+from greffe.config.spec import Spec
 from greffe.errors import CorruptError
 
 Tokens = npt.NDArray[np.unsignedinteger[Any]]

@@ -13,7 +13,8 @@ from typing import Any, Literal, Self
 
 from pydantic import TypeAdapter, ValidationError, model_validator
 
-from greffe.config.spec import Count, Spec
+from greffe.config.recorded import Count
+from greffe.config.spec import Spec
 from greffe.errors import CorruptError
 from greffe.parsing import ParseError, parse_json
 from greffe.storage import first_problem

@@ -7,7 +7,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from greffe.config.spec import Count, Spec
+from greffe.config.recorded import Count
+from greffe.config.spec import Spec
 from greffe.data.corpus import PREPARE_FILE, CorpusRequest
 from greffe.data.scan import Scan
 from greffe.data.shards import ShardInfo

@@ -10,7 +10,9 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from greffe.config.spec import Count, Fraction, Moment, Spec
+from greffe.config.bounds import Fraction
+from greffe.config.recorded import Count, Moment
+from greffe.config.spec import Spec
 from greffe.doctor.descriptions import describe
 from greffe.doctor.finding import Finding, PartName
 from greffe.evaluation.intervals import Estimate

@@ -15,7 +15,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator
 
-from greffe.config.spec import Count, FileName, Fraction, Spec
+from greffe.config.bounds import Fraction
+from greffe.config.recorded import Count, FileName
+from greffe.config.spec import Spec
 from greffe.errors import RunError
 from greffe.storage import read_model, write_json
 from greffe.study.document import StudyDocument

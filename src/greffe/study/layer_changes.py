@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pydantic import Field
 from torch import Tensor
 
-from greffe.config.spec import Count, Spec
+from greffe.config.recorded import Count
+from greffe.config.spec import Spec
 from greffe.errors import MismatchError
 from greffe.model.weights import BASE
 

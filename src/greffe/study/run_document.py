@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from greffe.config.spec import Figure, Spec
+from greffe.config.recorded import Figure
+from greffe.config.spec import Spec
 from greffe.inference.language_samples import LanguageSample
 from greffe.inference.matrices import Matrix
 from greffe.model.parameters import ParameterRow

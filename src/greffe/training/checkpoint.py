@@ -15,7 +15,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from greffe.config.spec import Count, Measure, Spec
+from greffe.config.recorded import Count, Measure
+from greffe.config.spec import Spec
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
 from greffe.model.model import Model, blank_model, empty_model
