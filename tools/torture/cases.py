@@ -16,6 +16,8 @@ READERS = 20
 """Trainings with a reader beside them: together more than 2,000 reads."""
 CHAINS = 30
 """Random chains of each verb before the kills at every point begin."""
+KILLS = 10
+"""Kills at a point for each verb, on average, before those at every point."""
 DISKS = 3
 """Full disks for each verb."""
 
@@ -23,9 +25,9 @@ DISKS = 3
 def schedule(workshop: Workshop, seed: int, *, can_mount: bool) -> Iterator[Case]:
     """Yield cases without end.
 
-    First readers, failing writes at every different point, random chains and full disks; one of
-    each kind for each verb at the very beginning. Then kills at every different point, then all
-    other points, then random chains for as long as there is time.
+    First readers, failing writes at every different point, kills at some, random chains and full
+    disks; one of each kind for each verb at the very beginning. Then kills at all different points,
+    then all other points, then random chains for as long as there is time.
     """
     draw = random.Random(f"{seed} schedule")
     known = [known for known in workshop.undisturbed.values() if known.is_disturbed]
@@ -34,8 +36,10 @@ def schedule(workshop: Workshop, seed: int, *, can_mount: bool) -> Iterator[Case
     kills, kills_alike = _points(known, "kill")
     chains = [Case(name, "empty", "chain", number) for name in names for number in range(CHAINS)]
     disks = [Case(name, "empty", "disk", number) for name in names for number in range(DISKS)]
-    first = _beside(names) + writes + chains + (disks if can_mount else [])
-    for cases in (first, kills, writes_alike + kills_alike):
+    draw.shuffle(kills)
+    early, later = kills[: KILLS * len(names)], kills[KILLS * len(names) :]
+    first = _beside(names) + writes + early + chains + (disks if can_mount else [])
+    for cases in (first, later, writes_alike + kills_alike):
         yield from _spread(cases, draw)
     for number in itertools.count(CHAINS):
         yield from (Case(name, "empty", "chain", number) for name in names)

@@ -9,24 +9,31 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from tools.torture.fingerprint import differences, fingerprint
 from tools.torture.processes import BLOWS, Command, Ending, Moment
-from tools.torture.tally import Case, Tally
+from tools.torture.tally import Case, Count, Tally
 from tools.torture.verbs import OUT
 from tools.torture.watch import ALLOCATING, Act, Aim
 from tools.torture.workshop import Undisturbed, Workshop, first_option
 
 PointKind = Literal["kill", "fail"]
 FAILURES: tuple[Act, ...] = ("full", "broken", "denied")
-RANDOM_ACTS: tuple[Act, ...] = ("kill", "kill", "kill", "kill", "terminate", "interrupt", *FAILURES)
+RANDOM_ACTS: tuple[Act, ...] = (*("kill",) * 5, "terminate", "interrupt", *FAILURES)
 ALIKE = 2
 """Points at the same operation on one of many files that count as different."""
 NUMBERED = re.compile(r"(?<=tables/)\S+|(?<=cells/)\S+|(?<=runs/)[^/]+|\d+")
 """What tells one of many files from the others: steps, shards, tables, cells, process ids."""
-LONGEST_CHAIN = 4
+COUNTED_AS: dict[Act, Count] = {
+    "kill": "aimed",
+    "terminate": "SIGTERM",
+    "interrupt": "SIGINT",
+    **dict.fromkeys(FAILURES, "writes"),
+}
+SHORTEST_CHAIN, LONGEST_CHAIN = 2, 5
 FRESH = 0.15
 """Fraction of the random disturbances that hit a fresh process: these take the longest."""
 FRESH_START = 3.0
@@ -82,48 +89,52 @@ def _disturb(
     """Start the command, and start it again after each disturbance but the last."""
     known = workshop.undisturbed[case.verb]
     option = first_option(known.verb, case.scene)
-    for number in range(draw.randint(1, LONGEST_CHAIN) if case.kind == "chain" else 1):
+    for number in range(draw.randint(SHORTEST_CHAIN, LONGEST_CHAIN) if case.kind == "chain" else 1):
         words = known.verb.command(workshop.inputs, option if number == 0 else known.verb.again)
-        aim, moment, fresh = _disturbance(case, known, draw)
-        ending = Command(words, folder, aim, fresh=fresh).wait(moment)
+        planned = _plan(case, known, draw)
+        ending = Command(words, folder, planned.aim, fresh=planned.fresh).wait(planned.moment)
         tally.counts["resumed"] += number > 0
-        tally.counts["fresh"] += fresh
-        _count(aim, moment, ending, tally)
-        _check_ending(ending, tally, is_failing=case.kind == "fail")
+        if ending.code:
+            tally.counts[planned.counted_as] += planned.aim is not None or ending.is_hit
+            tally.counts["fresh"] += planned.fresh
+        _check_ending(ending, tally, is_failing=planned.counted_as == "writes")
         if case.scene == "finished":
             _check_kept(known, folder, tally)
         if ending.code == 0:
             return
 
 
-def _disturbance(
-    case: Case, known: Undisturbed, draw: random.Random
-) -> tuple[Aim | None, Moment | None, bool]:
-    """Return what happens to one attempt, before an operation or at a moment; if it is fresh."""
+@dataclass(frozen=True)
+class _Disturbance:
+    """What happens to one attempt: before an operation, or at a moment."""
+
+    aim: Aim | None = None
+    moment: Moment | None = None
+    fresh: bool = False
+    """Whether the command is a fresh process."""
+
+    @property
+    def counted_as(self) -> Count:
+        """The count that it belongs to."""
+        if self.aim is not None:
+            return COUNTED_AS[self.aim.act]
+        assert self.moment is not None
+        return self.moment.blow
+
+
+def _plan(case: Case, known: Undisturbed, draw: random.Random) -> _Disturbance:
+    """Return what happens to the next attempt."""
     if case.kind == "kill":
-        return Aim("kill", case.number), None, False
+        return _Disturbance(Aim("kill", case.number))
     if case.kind == "fail":
-        return Aim(draw.choice(FAILURES), case.number), None, False
+        return _Disturbance(Aim(draw.choice(FAILURES), case.number))
+    when = draw.random() ** 2  # more often early: what is resumed ends sooner
     if draw.random() < 0.5:
-        return (
-            Aim(draw.choice(RANDOM_ACTS), draw.randrange(len(known.operations["empty"]))),
-            None,
-            False,
-        )
+        point = int(when * len(known.operations["empty"]))
+        return _Disturbance(Aim(draw.choice(RANDOM_ACTS), point))
     fresh = draw.random() < FRESH
-    longest = 1.2 * known.seconds + (FRESH_START if fresh else 0.0)
-    return None, Moment(draw.choice(BLOWS), draw.uniform(0, longest)), fresh
-
-
-def _count(aim: Aim | None, moment: Moment | None, ending: Ending, tally: Tally) -> None:
-    if aim is not None and aim.act in FAILURES:
-        tally.counts["writes"] += ending.code != 0
-    elif aim is not None and aim.act == "kill":
-        tally.counts["aimed"] += ending.code < 0
-    elif aim is not None:
-        tally.counts["SIGTERM" if aim.act == "terminate" else "SIGINT"] += ending.code != 0
-    elif moment is not None and ending.is_hit:
-        tally.counts[moment.blow] += ending.code != 0
+    seconds = known.seconds + (FRESH_START if fresh else 0.0)
+    return _Disturbance(moment=Moment(draw.choice(BLOWS), when * seconds), fresh=fresh)
 
 
 def _check_ending(ending: Ending, tally: Tally, *, is_failing: bool) -> None:
