@@ -199,7 +199,8 @@ class OutputFolder:
                 remove_leftovers(folder, below=True)
 
     def _release(self) -> None:
-        # Removed while it is still held, so that nobody can take it in between.
+        # Removed while it is still held, so that nobody can take it in between. A process that has
+        # opened it already gets a lock of no name, which filelock refuses.
         with suppress(OSError):
             (self.path / LOCK_FILE).unlink()
         self._lock.release()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import subprocess
@@ -283,6 +284,42 @@ def test_a_killed_process_does_not_block_the_folder(tmp_path: Path) -> None:
         with OutputFolder(tmp_path):
             pass
     assert not list(tmp_path.iterdir())
+
+
+def test_a_lock_file_that_was_removed_before_it_was_locked_is_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process ends between the opening of its lock file and the locking."""
+    flock = fcntl.flock
+
+    def flock_removed(file: int, operation: int) -> None:
+        (tmp_path / LOCK_FILE).unlink(missing_ok=True)
+        flock(file, operation)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", flock_removed)
+        with pytest.raises(RunBusyError):
+            OutputFolder(tmp_path).__enter__()
+    with OutputFolder(tmp_path), pytest.raises(RunBusyError):
+        OutputFolder(tmp_path)
+
+
+def test_releasing_does_not_remove_the_lock_of_the_next_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process takes the folder as soon as the lock file is removed."""
+    following = OutputFolder(tmp_path)
+    with OutputFolder(tmp_path) as folder:
+        release = folder._lock.release
+
+        def release_late() -> None:
+            following.__enter__()
+            release()
+
+        monkeypatch.setattr(folder._lock, "release", release_late)
+    with pytest.raises(RunBusyError):
+        OutputFolder(tmp_path)
+    following.__exit__(None, None, None)
 
 
 def test_the_lock_is_released_after_an_error_and_nothing_is_left(tmp_path: Path) -> None:
