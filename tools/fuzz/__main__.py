@@ -36,7 +36,9 @@ def main() -> None:
     tally = Tally()
     with world_folder() as world:
         if chosen.replay:
-            tally.add_all(run_jobs(_known_jobs(targets, world), world, chosen.processes))
+            tally.add_all(run_jobs(_example_jobs(targets, world), world, chosen.processes))
+            tally.require_success(targets)
+            tally.add_all(run_jobs(_found_jobs(targets), world, chosen.processes))
         jobs = islice(_changed_jobs(targets, world, chosen.seed), chosen.inputs)
         tally.add_all(run_jobs(_until(jobs, 60 * chosen.minutes), world, chosen.processes))
         print(tally.table())
@@ -44,12 +46,22 @@ def main() -> None:
     sys.exit(1 if tally.first else 0)
 
 
-def _known_jobs(targets: Sequence[Target], world: Path) -> Iterator[Job]:
-    """Yield the unchanged examples and the inputs of the corpus, each with every action."""
+def _example_jobs(targets: Sequence[Target], world: Path) -> Iterator[Job]:
+    """Yield the unchanged examples, each with every action."""
     for target in targets:
-        found = [path.read_bytes() for path in sorted((CORPUS / target.name).glob("*"))]
-        for data in (*target.examples(world), *found):
-            yield from (Job(target, data, action) for action in range(len(target.actions(data))))
+        yield from _with_every_action(target, target.examples(world))
+
+
+def _found_jobs(targets: Sequence[Target]) -> Iterator[Job]:
+    """Yield the inputs of the corpus, each with every action."""
+    for target in targets:
+        paths = sorted((CORPUS / target.name).glob("*"))
+        yield from _with_every_action(target, (path.read_bytes() for path in paths))
+
+
+def _with_every_action(target: Target, inputs: Iterable[bytes]) -> Iterator[Job]:
+    for data in inputs:
+        yield from (Job(target, data, action) for action in range(len(target.actions(data))))
 
 
 def _changed_jobs(targets: Sequence[Target], world: Path, seed: int) -> Iterator[Job]:

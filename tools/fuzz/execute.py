@@ -14,7 +14,6 @@ import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from zlib import crc32
 
 from greffe.errors import GreffeError
@@ -56,11 +55,13 @@ def execute(
         action = actions[crc32(data) % len(actions) if which is None else which]
         before = _file_hashes(folder)
         outcome = _run(action, folder)
+        after = _file_hashes(folder)
+        written = [folder / name for name, digest in after.items() if before.get(name) != digest]
         problem = (
             _unexpected_exception(outcome)
             or _missing_message(outcome)
-            or _not_a_number(outcome, folder)
-            or _changed_files(before, folder, target.written)
+            or _not_a_number(outcome, written)
+            or _changed_files(before, after, target.written)
         )
         return outcome, problem
 
@@ -125,14 +126,10 @@ def _unexpected_exception(outcome: Outcome) -> Problem | None:
 
 
 def _last_place(error: BaseException | None) -> str:
-    """Return the innermost line of greffe's own code."""
-    frames = traceback.extract_tb(error.__traceback__ if error else _no_trace())
+    """Return the innermost function of greffe's own code."""
+    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
     own = [frame for frame in frames if "greffe" in Path(frame.filename).parts]
     return f"{Path(own[-1].filename).name} {own[-1].name}" if own else "?"
-
-
-def _no_trace() -> TracebackType | None:
-    return None
 
 
 def _missing_message(outcome: Outcome) -> Problem | None:
@@ -143,19 +140,16 @@ def _missing_message(outcome: Outcome) -> Problem | None:
     return None
 
 
-def _not_a_number(outcome: Outcome, folder: Path) -> Problem | None:
+def _not_a_number(outcome: Outcome, written: Sequence[Path]) -> Problem | None:
     """Neither printed nor written JSON holds NaN or Infinity."""
-    if outcome.code == 0 and outcome.out.lstrip().startswith(("{", "[")):
-        printed = [("standard output", line) for line in _json_texts(outcome.out)]
-    else:
-        printed = []
-    written = [
-        (path.name, line)
-        for path in (folder / "out").rglob("*.json*")
-        if path.is_file()
-        for line in _json_texts(path.read_text("utf-8", "replace"))
+    is_json = outcome.code == 0 and outcome.out.lstrip().startswith(("{", "["))
+    contents = [("standard output", outcome.out)] if is_json else []
+    contents += [
+        (path.name, path.read_text("utf-8", "replace"))
+        for path in written
+        if path.suffix in (".json", ".jsonl")
     ]
-    for where, text in (*printed, *written):
+    for where, text in ((where, text) for where, all_ in contents for text in _json_texts(all_)):
         found: list[str] = []
         with contextlib.suppress(ValueError):
             json.loads(text, parse_constant=found.append)
@@ -184,10 +178,9 @@ def _file_hashes(folder: Path) -> dict[str, str]:
 
 
 def _changed_files(
-    before: dict[str, str], folder: Path, written: tuple[str, ...]
+    before: dict[str, str], after: dict[str, str], written: tuple[str, ...]
 ) -> Problem | None:
     """Files that were there before are unchanged, unless the command is asked to write there."""
-    after = _file_hashes(folder)
     changed = [
         name
         for name, digest in before.items()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tools.fuzz.pool import Result
 from tools.fuzz.shrink import shrink
+from tools.fuzz.targets import Target
 
 PROGRESS_SECONDS = 30.0
 
@@ -21,6 +22,7 @@ class Tally:
     def __init__(self) -> None:
         self.inputs: Counter[str] = Counter()
         self.problems: Counter[tuple[str, str]] = Counter()
+        self.successes: Counter[str] = Counter()
         self.first: dict[tuple[str, str, str], Result] = {}
         self._began = time.monotonic()
 
@@ -37,6 +39,7 @@ class Tally:
         """Count one result."""
         name, problem = result.job.target.name, result.problem
         self.inputs[name] += 1
+        self.successes[name] += result.code == 0
         if problem is None:
             return
         self.problems[name, problem.kind] += 1
@@ -44,6 +47,12 @@ class Tally:
         if key not in self.first:
             self.first[key] = result
             print(f"{name}: {problem.kind}: {problem.where}", file=sys.stderr, flush=True)
+
+    def require_success(self, targets: Iterable[Target]) -> None:
+        """Raise an error for a target of which no input was read: it would test nothing."""
+        for target in targets:
+            if self.inputs[target.name] and not self.successes[target.name]:
+                sys.exit(f"no example of {target.name} can be read: its commands are wrong")
 
     def summary(self) -> str:
         """Return one line: how far, how fast, how many problems."""
