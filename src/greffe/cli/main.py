@@ -13,7 +13,7 @@ from greffe.cli.run_commands import evaluate, fill, generate, predict
 from greffe.cli.show_command import show
 from greffe.cli.study_commands import compare, doctor, report
 from greffe.cli.train_commands import demo, ensemble, finetune, lab, linear, prepare, pretrain
-from greffe.errors import GreffeError
+from greffe.errors import GreffeError, InterruptedRunError
 from greffe.machine import memory_errors
 
 app = typer.Typer(
@@ -70,6 +70,8 @@ def main() -> None:
     except OSError as error:
         file = f": {error.filename}" if error.filename else ""
         _fail(f"{error.strerror or error}{file}", 2)
+    except KeyboardInterrupt:  # typer handles it, but not while it reads the commands
+        sys.exit(InterruptedRunError.exit_code)
     except RuntimeError as error:  # torch has no error class for a lost rank
         if _is_main_rank():
             raise

@@ -124,3 +124,14 @@ def test_a_bug_stays_visible(
     monkeypatch.setattr(sys.modules["greffe.cli.main"], "app", fail)
     with pytest.raises(type(error)):
         command()
+
+
+def test_ctrl_c_before_the_command_begins_is_no_traceback(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["greffe.cli.main"], "app", interrupt)
+    outcome = command()
+    assert (outcome.code, outcome.err) == (130, "")
