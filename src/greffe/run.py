@@ -296,6 +296,18 @@ class RunDirectory:
             hint="greffe predict and greffe evaluate can use it",
         )
 
+    def require_finished(self) -> None:
+        """Raise an error unless the run is finished: one in training changes while it is read."""
+        manifest = self.manifest()
+        if manifest.status == "finished":
+            return
+        raise RunError(
+            f"{self.name} is not finished.",
+            expected="a finished run",
+            found=f"a {manifest.kind} in training",
+            hint="repeat the command that started it, with --resume",
+        )
+
     def recipe(self) -> Recipe:
         """Return the recipe that the run was made with."""
         path = self.path / RECIPE_FILE

@@ -22,7 +22,7 @@ from greffe.model.model import Model
 from greffe.model.pooling import pool
 from greffe.progress import Progress
 from greffe.run import RunDirectory
-from greffe.training.checkpoint import load_classification_tokenizer, load_model
+from greffe.training.checkpoint import load_classification_tokenizer, load_model_and_hash
 
 MIN_PROBABILITY = 1e-6
 """Smaller probabilities count as this one: no text outweighs all others."""
@@ -45,16 +45,21 @@ class Reader(Protocol):
 class BaseReader:
     """A run's base and tokenizer, as a reader."""
 
-    def __init__(self, model: Model, tokenizer: Tokenizer, *, causal: bool) -> None:
+    def __init__(
+        self, model: Model, tokenizer: Tokenizer, *, causal: bool, weights_hash: str | None = None
+    ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.causal = causal
+        self.weights_hash = weights_hash  # of the file, if the weights are from one
 
     @classmethod
     def of(cls, run: RunDirectory) -> Self:
         """Load the base of a run; it reads both ways if it was trained to."""
         reads_both_ways = "bidirectional" in run.manifest().directions
-        return cls(load_model(run), load_classification_tokenizer(run), causal=not reads_both_ways)
+        model, weights_hash = load_model_and_hash(run)
+        tokenizer = load_classification_tokenizer(run)
+        return cls(model, tokenizer, causal=not reads_both_ways, weights_hash=weights_hash)
 
     @property
     def columns(self) -> int:
@@ -157,8 +162,11 @@ class FeatureCache(BaseReader):
     """A base that reads each text once."""
 
     def __init__(self, base: RunDirectory | BaseReader) -> None:
-        self._reader = BaseReader.of(base) if isinstance(base, RunDirectory) else base
-        super().__init__(self._reader.model, self._reader.tokenizer, causal=self._reader.causal)
+        reader = BaseReader.of(base) if isinstance(base, RunDirectory) else base
+        super().__init__(
+            reader.model, reader.tokenizer, causal=reader.causal, weights_hash=reader.weights_hash
+        )
+        self._reader = reader
         self._cached = CachedReader(self.columns, self._read)
 
     def features(self, texts: Sequence[str]) -> np.ndarray:

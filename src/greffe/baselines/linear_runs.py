@@ -37,7 +37,7 @@ from greffe.run import (
     new_lineage,
 )
 from greffe.storage import disk_error, file_hash, read_file, write_atomic
-from greffe.training.checkpoint import load_model, load_tokenizer, run_weights
+from greffe.training.checkpoint import load_model, load_tokenizer
 
 PREDICTION_FILES = (
     *(RECIPE_FILE, TOKENIZER_FILE, WEIGHTS_FILE),
@@ -69,8 +69,10 @@ def write_linear_run(
         run.write_recipe(parent.recipe())
         classifier.base.tokenizer.save(run.tokenizer_path)
         fingerprint = classifier.base.tokenizer.fingerprint
-        weights, parent_hash = run_weights(parent)
-        base = {name: tensor for name, tensor in weights.items() if name.startswith(BASE)}
+        # What was fitted with: a parent in training may have other weights by now.
+        parent_hash = classifier.base.weights_hash
+        state = classifier.base.model.state_dict()
+        base = {name: tensor for name, tensor in state.items() if name.startswith(BASE)}
         weights_hash = save_tensors(run.weights_path, base)
     hashes = [
         _copy_run(feature_run.path, _feature_run_folder(run, number))
@@ -156,21 +158,14 @@ def open_feature_run(run: RunDirectory) -> FeatureRun:
 
 def require_labels(run: RunDirectory) -> None:
     """Raise an error unless the run is finished and labels texts."""
-    manifest = run.manifest()
-    if manifest.kind == "language-model":
+    if run.manifest().kind == "language-model":
         raise RunError(
             f"{run.name} predicts no labels.",
             expected="a run that labels texts",
             found="a language model",
             hint="greffe finetune or greffe linear makes a run that labels texts",
         )
-    if manifest.status != "finished":
-        raise RunError(
-            f"{run.name} is not finished.",
-            expected="a finished run that labels texts",
-            found=f"a {manifest.kind} in training",
-            hint="repeat the command that started it, with --resume",
-        )
+    run.require_finished()
 
 
 def feature_runs_of(run: RunDirectory) -> list[RunDirectory]:

@@ -103,6 +103,7 @@ def finetune(
         check_disk(folder, count_parameters(recipe.model, tokenizer.size, heads))
         model = build_model(recipe.model, tokenizer.size, design.heads, recipe.seed)
         parent_weights = _load_weights(model, design, start, show_tensors=training.show_tensors)
+        world.broadcast_weights(model)  # a parent in training may change while the ranks read it
         begin_folder(folder, world)
         if world.is_main and not (run.path / RUN_FILE).exists():
             manifest = Manifest(

@@ -349,6 +349,7 @@ def _initialize(
         taken = transfer(model, weights, parent.name, keep_heads=True)
     else:
         taken, digest = transfer_vocabulary(model, parent, text, recipe, world, is_new=is_new)
+    world.broadcast_weights(model)  # a parent in training may change while the ranks read it
     notice(taken.describe(parent.name, request.training.show_tensors))
     return digest
 

@@ -141,9 +141,13 @@ def _check_recipes(arms: Sequence[PlannedArm], training: Training, seeds: Sequen
 
 
 def _check_bases(arms: Sequence[PlannedArm]) -> None:
-    """Raise an error unless the model and the tokenizer of every base can be loaded."""
+    """Raise an error unless every base is finished, and its model and tokenizer can be loaded.
+
+    Seeds are paired only if all of them start from the same weights, also after an interruption.
+    """
     with quiet():
         for run in {arm.run.path: arm.run for arm in arms if arm.run is not None}.values():
+            run.require_finished()
             load_model(run)
             load_classification_tokenizer(run)
 

@@ -293,11 +293,16 @@ def _halved(name: str, tensor: Tensor) -> Tensor:
 
 def load_model(run: RunDirectory) -> Model:
     """Return the run's model with its weights, in eval mode."""
+    return load_model_and_hash(run)[0]
+
+
+def load_model_and_hash(run: RunDirectory) -> tuple[Model, str]:
+    """Return the run's model, in eval mode, and the hash of the file of its weights."""
     manifest = run.manifest()
     model = blank_model(run.recipe().model, manifest.vocab, manifest.heads)
-    weights, _ = run_weights(run)
+    weights, digest = run_weights(run)
     load_exact(model, weights, run.name)
-    return model.eval()
+    return model.eval(), digest
 
 
 def load_tokenizer(run: RunDirectory) -> Tokenizer:

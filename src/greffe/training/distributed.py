@@ -87,6 +87,11 @@ class World:
         if self.size > 1:
             dist.broadcast(tensor, src=0)
 
+    def broadcast_weights(self, model: torch.nn.Module) -> None:
+        """Copy rank 0's weights to every rank, in place."""
+        for tensor in model.state_dict().values():
+            self.broadcast_tensor(tensor)
+
     def barrier(self) -> None:
         """Wait until every rank has reached this point."""
         if self.size > 1:

@@ -46,6 +46,40 @@ def test_a_base_is_loaded_exactly_and_scratch_is_not(parent: RunDirectory, tmp_p
     assert scratch.recipe().model == parent.recipe().model
 
 
+RANK = """
+import sys
+from greffe.config.option_groups import flat_keywords
+from greffe.data.tables import Example
+from greffe.model.weights import base_hash
+from greffe.pipelines import finetune as module
+from greffe.run import RunDirectory
+from greffe.samples.toy import toy_reviews
+from greffe.training.distributed import World
+
+world, read = World.join(), module.run_weights
+
+def read_another(run):
+    weights, digest = read(run)
+    return {name: tensor + world.rank for name, tensor in weights.items()}, digest
+
+def show(run, model, *others):
+    print(base_hash(model))
+    sys.exit()
+
+module.run_weights, module._train = read_another, show
+table = [Example(text, label) for label, text in toy_reviews(24, seed=1)]
+flat_keywords(module.finetune)(table, sys.argv[2], parent=RunDirectory(sys.argv[1]))
+"""
+
+
+def test_all_ranks_start_from_the_same_weights_of_a_parent_in_training(
+    parent: RunDirectory, tmp_path: Path, two_ranks: Callable[..., list[tuple[str, str]]]
+) -> None:
+    outputs = two_ranks(RANK, str(parent.path), str(tmp_path / "out"))
+    base = base_hash(load_model(parent))
+    assert [found.strip() for found, _ in outputs] == [base, base]
+
+
 @pytest.mark.parametrize("new_head", [False, True])
 def test_the_head_of_the_same_task_is_kept_unless_a_new_one_is_asked_for(
     parent: RunDirectory, tmp_path: Path, new_head: bool

@@ -5,17 +5,21 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from greffe.baselines.linear_classifier import LinearClassifier
 from greffe.baselines.linear_runs import load_linear
 from greffe.config.option_groups import flat_keywords
 from greffe.data.tables import Example
 from greffe.errors import CorruptError, DataError, RecipeError, RunError, RunExistsError
+from greffe.model.weights import save_tensors
 from greffe.pipelines import linear as linear_module
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
+from greffe.training.checkpoint import run_weights
 
 linear = flat_keywords(linear_module.linear)
 
@@ -62,6 +66,28 @@ def test_a_run_with_a_base_is_self_contained(
     for path in parent.path.iterdir():
         path.unlink()
     assert (load_linear(run).probabilities(texts) == before).all()
+
+
+def test_a_base_that_changes_meanwhile_is_taken_as_it_was_read(
+    examples: list[Example],
+    parent: RunDirectory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before, fit = parent.manifest(), linear_module.fit_linear
+
+    def fit_and_change(*arguments: Any, **options: Any) -> LinearClassifier:
+        fitted = fit(*arguments, **options)
+        weights = {name: tensor + 1 for name, tensor in run_weights(parent)[0].items()}
+        digest = save_tensors(parent.weights_path, weights)
+        parent.write_manifest(before.model_copy(update={"weights": digest}))
+        return fitted
+
+    monkeypatch.setattr(linear_module, "fit_linear", fit_and_change)
+    lineage = linear(examples, tmp_path / "out", parent=parent).manifest().lineage
+    assert parent.manifest().weights != before.weights
+    assert lineage.parent_weights == before.weights
+    assert lineage.initial_base == before.lineage.initial_base
 
 
 def test_the_base_alone(examples: list[Example], parent: RunDirectory, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from greffe.config.options import Tables, Training
 from greffe.data.tables import Example
-from greffe.errors import MismatchError, RecipeError
+from greffe.errors import MismatchError, RecipeError, RunError
 from greffe.pipelines.labelled import data_hash
 from greffe.progress import quiet
 from greffe.run import RunDirectory
@@ -48,6 +48,19 @@ def test_a_name_is_checked_before_the_tables_are_read(study_request: StudyReques
     arms = replace(study_request.arms, others={"scratch": study_request.arms.base})
     with pytest.raises(RecipeError, match="not a valid name"):
         make_plan(replace(study_request, tables=missing, arms=arms))
+
+
+@pytest.mark.parametrize("role", ["base", "others"])
+def test_a_base_in_training_is_refused_before_the_tables_are_read(
+    study_request: StudyRequest, fresh_run: Callable[..., RunDirectory], role: str
+) -> None:
+    unfinished = fresh_run("unfinished")
+    manifest = unfinished.manifest()
+    unfinished.write_manifest(manifest.model_copy(update={"status": "training"}))
+    given = unfinished if role == "base" else {"other": unfinished}
+    arms = replace(study_request.arms, **{role: given})  # type: ignore[arg-type]
+    with pytest.raises(RunError, match="unfinished is not finished"):
+        make_plan(replace(study_request, tables=Tables(data="nowhere.tsv"), arms=arms))
 
 
 def test_a_base_that_was_trained_on_the_test_texts_is_refused(study_request: StudyRequest) -> None:
