@@ -91,7 +91,7 @@ TARGETS = (
         actions=commands(
             f"pretrain corpus --out out --recipe {RECIPE} --budget 2steps {SIZES}",
             f"finetune --scratch --like base --data train.tsv --out out --recipe {RECIPE} "
-            "--budget 2steps",
+            "--budget 2steps --set train.compile=false",
         ),
         parts=("corpus", "base", "train.tsv"),
         weight=2,

@@ -8,7 +8,7 @@ from tools.fuzz.targets import Target, commands, file_at, write_to
 from tools.fuzz.tree_changes import change_json, change_json_line, change_toml
 from tools.fuzz.world import UNFINISHED_BUDGET
 
-ONE_STEP = "--budget 1steps --set train.threads=1"
+ONE_STEP = "--budget 1steps --set train.threads=1 --set train.compile=false"
 FINETUNE = f"finetune --from base --data train.tsv --valid valid.tsv --out out {ONE_STEP}"
 RESUME = (
     f"pretrain corpus --out unfinished --resume --recipe unfinished/recipe.toml "

@@ -30,6 +30,7 @@ from greffe.training.interruption import Interruption
 SMALL = (
     *("model.width=8", "model.layers=1", "model.heads=2", "model.feed_forward=16"),
     *("model.context=16", "train.threads=1", "train.batch=4", "train.evaluate_rows=4"),
+    "train.compile=false",
 )
 """Changes to the recipe tiny: a step takes a millisecond."""
 UNFINISHED_BUDGET = "3steps"

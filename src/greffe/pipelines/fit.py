@@ -31,7 +31,7 @@ from greffe.training.checkpoint import (
     save_best,
     save_checkpoint,
 )
-from greffe.training.compute import compile_if_faster, compile_model
+from greffe.training.compute import compile_and_try, compile_if_faster
 from greffe.training.distributed import World
 from greffe.training.interruption import Interruption
 from greffe.training.loop import Step, lower_rate, train
@@ -226,8 +226,8 @@ def _compile(model: Model, task: Task, spec: TrainSpec, state: TrainingState) ->
     if spec.compile == "auto" and state.step == 0:
         is_faster = compile_if_faster(model, lambda: _compute(model, task))
         return state.model_copy(update={"compiled": is_faster})
-    if spec.compile is True or state.compiled:
-        compile_model(model)
+    if spec.compile is True or (spec.compile == "auto" and state.compiled):
+        compile_and_try(model, lambda: _compute(model, task))
     return state
 
 

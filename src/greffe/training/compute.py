@@ -49,19 +49,20 @@ def compile_model(model: Model) -> bool:
     return True
 
 
+def compile_and_try(model: Model, forward_and_backward: Callable[[], None]) -> bool:
+    """Compile the base in place and compute a step with it; undo that if it fails."""
+    return compile_model(model) and _works(model, forward_and_backward)
+
+
 def compile_if_faster(model: Model, forward_and_backward: Callable[[], None]) -> bool:
     """Time a few steps with and without torch.compile; keep and report the faster option."""
     plain = _seconds(forward_and_backward)
     if not compile_model(model):
         return False
     notice("testing torch.compile on a few steps; compiling takes about a minute")
-    try:
-        compiled = _seconds(forward_and_backward)
-    except Exception as error:  # compilers fail in many ways; training works without them
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        notice(f"torch.compile failed, training continues without it: {reason}")
-        _undo(model)
+    if not _works(model, forward_and_backward):
         return False
+    compiled = _seconds(forward_and_backward)
     is_faster = compiled < WORTH * plain
     notice(
         f"torch.compile {'on' if is_faster else 'off'}: "
@@ -70,6 +71,18 @@ def compile_if_faster(model: Model, forward_and_backward: Callable[[], None]) ->
     if not is_faster:
         _undo(model)
     return is_faster
+
+
+def _works(model: Model, forward_and_backward: Callable[[], None]) -> bool:
+    """Return whether a compiled model can compute; if not, it is compiled no more."""
+    try:
+        forward_and_backward()
+    except Exception as error:  # compilers fail in many ways; training works without them
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        notice(f"torch.compile failed, training continues without it: {reason}")
+        _undo(model)
+        return False
+    return True
 
 
 def _seconds(work: Callable[[], None]) -> float:

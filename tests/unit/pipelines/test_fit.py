@@ -372,3 +372,41 @@ def test_patience_without_validation_has_no_effect_and_a_notice_says_so(
     state = fit(fitter.run, model, task, fitter.spec, World())
     assert state.step == 12
     assert "patience has no effect" in capsys.readouterr().err
+
+
+def fail_to_compile(model: Model) -> bool:
+    """Compile as torch does, with a result that fails when it is used."""
+
+    def compiled(*_: object, **__: object) -> None:
+        raise RuntimeError("no such register")
+
+    model.base._compiled_call_impl = compiled
+    return True
+
+
+def test_a_training_continues_without_a_compiler_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("greffe.training.compute.compile_model", fail_to_compile)
+    plain, compiled = (
+        Fitter(tmp_path / name, compile=choice)
+        for name, choice in (("plain", False), ("compiled", True))
+    )
+    plain.fit()
+    compiled.fit()
+    assert equal(plain.weights(), compiled.weights())
+    assert "no such register" in capsys.readouterr().err
+
+
+def test_only_the_recipe_asks_for_the_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitter = Fitter(tmp_path / "run")
+    fitter.fit()
+    (state,) = fitter.run.checkpoints_path.glob("step-*/state.json")
+    state.write_text(state.read_text().replace('"compiled": false', '"compiled": true'))
+    calls: list[Model] = []
+    monkeypatch.setattr("greffe.training.compute.compile_model", calls.append)
+    fitter.fit()
+    assert not calls
+    assert '"compiled": true' in state.read_text()

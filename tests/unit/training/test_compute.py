@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,12 @@ from greffe.machine import cores
 from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import Model, build_model
 from greffe.training import compute
-from greffe.training.compute import compile_if_faster, compile_model, set_up_compute
+from greffe.training.compute import (
+    compile_and_try,
+    compile_if_faster,
+    compile_model,
+    set_up_compute,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -157,8 +163,12 @@ def test_the_faster_option_is_used_and_reported(
     assert f"torch.compile {'on' if kept else 'off'}: {with_it * 1e3:.0f} ms" in output
 
 
+@pytest.mark.parametrize("compile_", [compile_if_faster, compile_and_try])
 def test_a_failing_compiler_is_reported_and_not_used(
-    model: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    model: Model,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    compile_: Callable[[Model, Callable[[], None]], bool],
 ) -> None:
     pretend_to_compile(model, monkeypatch)
 
@@ -166,7 +176,7 @@ def test_a_failing_compiler_is_reported_and_not_used(
         if model.base._compiled_call_impl is not None:
             raise RuntimeError("no such register\nand a long story")
 
-    assert not compile_if_faster(model, work)
+    assert not compile_(model, work)
     assert model.base._compiled_call_impl is None
     assert "without it: no such register\n" in capsys.readouterr().err
     ids = torch.tensor([[0, 9, 2]])
