@@ -10,8 +10,9 @@ from pathlib import Path
 
 from greffe.api import Run, Study, compare, load, pretrain
 from greffe.config.options import Output
+from greffe.errors import GreffeError
 from greffe.model.parameters import account
-from greffe.output_folder import OutputFolder
+from greffe.output_folder import OutputFolder, advise
 from greffe.progress import notice
 from greffe.run import RUN_FILE
 from greffe.samples.reviews import reviews_folder
@@ -34,7 +35,14 @@ BARS = "▁▂▃▄▅▆▇█"
 
 def demo(out: str | Path, *, overwrite: bool = False) -> str:
     """Run all steps that are not done yet in the folder `out`; return the verdict in words."""
-    folder = Path(out)
+    try:
+        return _run_steps(Path(out), overwrite)
+    except GreffeError as error:
+        advise(error, "by default", overwrite=overwrite)  # the steps know their own commands only
+        raise
+
+
+def _run_steps(folder: Path, overwrite: bool) -> str:
     reviews = reviews_folder()
     for name, marker in ((BASE_FOLDER, RUN_FILE), (STUDY_FOLDER, STUDY_FILE)):
         # Refused now, not after the pretraining.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from filelock import FileLock, Timeout
 
@@ -40,6 +40,8 @@ WRITTEN = (
     *(CARD_FILE, ".*.tmp"),
 )
 """Everything that greffe writes into an output folder, and so may remove from it."""
+Resumes = Literal["with the flag", "by default", "never"]
+"""When a command continues what is in its output folder: with --resume, or without --overwrite."""
 
 
 class OutputFolder:
@@ -57,15 +59,14 @@ class OutputFolder:
         markers: Sequence[str] = ("run.json",),
         overwrite: bool = False,
         resume: bool = False,
-        has_resume: bool = True,
+        resumes: Resumes = "with the flag",
         is_main: bool = True,
         sources: Sequence[str | Path] = (),
     ) -> None:
         self.path = Path(path)
         self.sources = tuple(Path(source) for source in sources)
         self.overwrite = overwrite
-        self.resume = resume
-        self.has_resume = has_resume  # whether the command has the flag
+        self.resumes: Resumes = resumes
         self.is_main = is_main
         self.markers = tuple(markers)
         self._created: list[Path] = []
@@ -109,10 +110,7 @@ class OutputFolder:
     ) -> None:
         if not self.is_main:
             return
-        if isinstance(error, DiskFullError):
-            error.hint = f"free some space, then {self._how_to_continue()}"
-        elif isinstance(error, InterruptedRunError):
-            error.hint = f"to continue, {self._how_to_continue()}"
+        advise(error, self.resumes, overwrite=self.overwrite)
         self._remove_leftovers()
         is_empty = not self._names()
         if is_empty or self._has(*self.markers):
@@ -146,7 +144,7 @@ class OutputFolder:
             raise RunExistsError(
                 f"{self.path} already holds a run.",
                 expected="a new or empty folder",
-                hint=f"{'--resume continues it, ' if self.has_resume else ''}"
+                hint=f"{'--resume continues it, ' * (self.resumes == 'with the flag')}"
                 "--overwrite replaces it, or choose another --out",
             )
         folder = self.path.resolve()
@@ -157,13 +155,6 @@ class OutputFolder:
                     expected="an --out that contains none of the inputs",
                     hint="choose another --out",
                 )
-
-    def _how_to_continue(self) -> str:
-        if self.has_resume:
-            return f"repeat the command with --resume{' instead of --overwrite' * self.overwrite}"
-        if self.resume or self.overwrite:
-            return "repeat the command"
-        return "repeat the command with --overwrite"
 
     def _check_access(self) -> None:
         """Raise an error if the folder cannot be created or written, or is in use."""
@@ -245,6 +236,21 @@ class OutputFolder:
                 shutil.rmtree(item)
             else:
                 item.unlink()
+
+
+def advise(error: BaseException | None, resumes: Resumes, *, overwrite: bool) -> None:
+    """Make the hint of an interruption or a full disk fit the command and its flags."""
+    match resumes:
+        case "with the flag":
+            flags = f" with --resume{' instead of --overwrite' * overwrite}"
+        case "by default":
+            flags = " without --overwrite" * overwrite
+        case "never":
+            flags = "" if overwrite else " with --overwrite"
+    if isinstance(error, DiskFullError):
+        error.hint = f"free some space, then repeat the command{flags}"
+    elif isinstance(error, InterruptedRunError):
+        error.hint = f"to continue, repeat the command{flags}"
 
 
 def is_users_card(path: Path) -> bool:

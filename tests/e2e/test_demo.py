@@ -10,6 +10,7 @@ import pytest
 from greffe import demo as demo_module
 from greffe.api import compare
 from greffe.demo import demo
+from greffe.errors import DiskFullError, GreffeError, InterruptedRunError
 from greffe.samples.reviews import reviews_folder
 
 
@@ -25,6 +26,24 @@ def times(folder: Path) -> dict[Path, int]:
     """Return when each result was written."""
     written = [*folder.glob("study/cells/**/*"), folder / "base/weights.safetensors"]
     return {path: path.stat().st_mtime_ns for path in written}
+
+
+@pytest.mark.parametrize("kind", [DiskFullError, InterruptedRunError])
+@pytest.mark.parametrize(("overwrite", "flags"), [(False, ""), (True, " without --overwrite")])
+def test_the_demo_says_how_it_continues(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[GreffeError],
+    overwrite: bool,
+    flags: str,
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise kind("stopped", hint="repeat the command with --resume")
+
+    monkeypatch.setattr(demo_module, "_introduce", stop)
+    with pytest.raises(kind) as caught:
+        demo(tmp_path / "demo", overwrite=overwrite)
+    assert str(caught.value.hint).endswith(f"repeat the command{flags}")
 
 
 @pytest.mark.slow

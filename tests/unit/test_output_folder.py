@@ -368,9 +368,10 @@ def test_leftovers_of_killed_processes_are_removed(run: Path) -> None:
         ({}, "repeat the command with --resume"),
         ({"overwrite": True}, "repeat the command with --resume instead of --overwrite"),
         ({"resume": True}, "repeat the command with --resume"),
-        ({"has_resume": False}, "repeat the command with --overwrite"),
-        ({"has_resume": False, "overwrite": True}, "repeat the command"),
-        ({"has_resume": False, "resume": True}, "repeat the command"),
+        ({"resumes": "never"}, "repeat the command with --overwrite"),
+        ({"resumes": "never", "overwrite": True}, "repeat the command"),
+        ({"resumes": "by default", "resume": True}, "repeat the command"),
+        ({"resumes": "by default", "overwrite": True}, "repeat the command without --overwrite"),
     ],
 )
 @pytest.mark.parametrize("kind", [DiskFullError, InterruptedRunError])
@@ -385,5 +386,5 @@ def test_how_to_continue_fits_the_command(
 
 def test_a_command_without_resume_does_not_recommend_it(run: Path) -> None:
     with pytest.raises(RunExistsError) as caught:
-        OutputFolder(run, has_resume=False)
+        OutputFolder(run, resumes="never")
     assert "--resume" not in str(caught.value) and "--overwrite" in str(caught.value)

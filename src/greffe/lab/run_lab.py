@@ -75,7 +75,7 @@ def lab(
         markers=(LAB_FILE,),
         overwrite=overwrite,
         resume=not overwrite,
-        has_resume=False,
+        resumes="by default",
         sources=[path for path in (lab_data, corpus) if path is not None],
     ) as taken:
         folder = taken.path

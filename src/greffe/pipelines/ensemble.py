@@ -39,7 +39,7 @@ def ensemble(runs: Sequence[RunDirectory], output: Output) -> RunDirectory:
     threads = set_up_compute()
     sources = [run.path for run in runs]
     with OutputFolder(
-        output.out, overwrite=output.overwrite, has_resume=False, sources=sources
+        output.out, overwrite=output.overwrite, resumes="never", sources=sources
     ) as folder:
         folder.begin()
         made = write_linear_run(

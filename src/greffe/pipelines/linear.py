@@ -35,7 +35,7 @@ def linear(
     runs = [run.path for run in (parent, *feature_runs) if run is not None]
     sources = [*table_paths(tables), *runs]
     with OutputFolder(
-        output.out, overwrite=output.overwrite, has_resume=False, sources=sources
+        output.out, overwrite=output.overwrite, resumes="never", sources=sources
     ) as folder:
         for feature_run in feature_runs:
             require_labels(feature_run)

@@ -81,7 +81,7 @@ def compare(request: StudyRequest, out: str | Path, *, overwrite: bool = False) 
         markers=(STUDY_FILE,),
         overwrite=overwrite,
         resume=not overwrite,
-        has_resume=False,
+        resumes="by default",
         sources=request.sources,
     )
     with folder:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greffe.errors import CorruptError, DataError, RecipeError
+from greffe.errors import CorruptError, DataError, InterruptedRunError, RecipeError
 from greffe.lab import run_lab as lab_run
 from greffe.lab.inputs import LabSize
 from greffe.lab.lab_document import LabDocument
@@ -41,6 +41,19 @@ def test_a_corpus_for_the_sample_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="--corpus"):
         lab(tmp_path / "out", corpus=tmp_path / "wiki.txt", size=TINY)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("overwrite", "flags"), [(False, ""), (True, " without --overwrite")])
+def test_the_lab_says_how_it_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool, flags: str
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise InterruptedRunError("stopped", hint="repeat the command with --resume")
+
+    monkeypatch.setattr(lab_run, "_attention", stop)
+    with quiet(), pytest.raises(InterruptedRunError) as caught:
+        lab(tmp_path / "out", size=TINY, overwrite=overwrite)
+    assert str(caught.value.hint).endswith(f"repeat the command{flags}")
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from greffe.config.options import Tables, Training
 from greffe.data.tables import Example
-from greffe.errors import MismatchError, RecipeError, RunError
+from greffe.errors import InterruptedRunError, MismatchError, RecipeError, RunError
 from greffe.pipelines.labelled import data_hash
 from greffe.progress import quiet
 from greffe.run import RunDirectory
@@ -48,6 +48,18 @@ def test_a_name_is_checked_before_the_tables_are_read(study_request: StudyReques
     arms = replace(study_request.arms, others={"scratch": study_request.arms.base})
     with pytest.raises(RecipeError, match="not a valid name"):
         make_plan(replace(study_request, tables=missing, arms=arms))
+
+
+def test_an_interrupted_study_continues_without_overwrite(
+    study_request: StudyRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise InterruptedRunError("stopped")
+
+    monkeypatch.setattr("greffe.study.runner.compute_cells", stop)
+    with quiet(), pytest.raises(InterruptedRunError) as caught:
+        compare(study_request, tmp_path / "out", overwrite=True)
+    assert str(caught.value.hint).endswith("repeat the command without --overwrite")
 
 
 @pytest.mark.parametrize("role", ["base", "others"])
