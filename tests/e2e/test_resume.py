@@ -129,7 +129,7 @@ def test_a_soup_interrupted_in_each_of_its_trainings(world, tmp_path, monkeypatc
     for _ in range(3):
         with monkeypatch.context() as patch:
             interrupt_after(patch, 7)
-            with pytest.raises(InterruptedRunError, match="kept in") as found:
+            with pytest.raises(InterruptedRunError, match="saved in") as found:
                 finetune("parts")
         stopped.append(str(found.value))
     assert [("soup/1" in text, "soup/2" in text) for text in stopped] == [
