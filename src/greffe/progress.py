@@ -14,6 +14,8 @@ from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from greffe.display import terminal_text
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
@@ -44,6 +46,7 @@ def notice(text: str) -> None:
     """Print a message for the user, above the progress bar if there is one."""
     if _quiet or _folded:
         return
+    text = terminal_text(text)
     if Progress.active is not None and Progress.active.bar is not None:
         Progress.active.bar.console.print(text, markup=False, highlight=False)
     else:

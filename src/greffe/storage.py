@@ -167,10 +167,12 @@ def check_writable(folder: Path) -> None:
         is_folder, is_writable = there.is_dir(), os.access(there, os.W_OK | os.X_OK)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise unusable(folder, "used", error) from None
+    if folder.is_symlink() and not folder.exists():
+        raise unusable(folder, "used", "a link that leads to no folder")
     if not is_folder or not is_writable:
         reason = "no permission to write to" if is_folder else "not a folder:"
         raise unusable(
-            folder, "written" if there == folder.resolve() else "created", f"{reason} {there}"
+            folder, "written" if there == _real(folder) else "created", f"{reason} {there}"
         )
 
 
@@ -188,8 +190,13 @@ def check_space(folder: Path, needed: int) -> None:
 
 def _nearest(folder: Path) -> Path:
     """Return the folder or, if it does not exist, the nearest one above it that does."""
-    path = folder.resolve()
+    path = _real(folder)
     return next(each for each in (path, *path.parents) if each.exists())
+
+
+def _real(path: Path) -> Path:
+    # Path.resolve raises RuntimeError for links in a circle.
+    return Path(os.path.realpath(path))
 
 
 def unusable(folder: Path, how: str, error: Exception | str) -> RunError:

@@ -207,6 +207,16 @@ def test_a_path_that_cannot_be_is_an_error(tmp_path: Path, name: str) -> None:
         OutputFolder(tmp_path / name)
 
 
+@pytest.mark.parametrize("target", ["link", "nowhere"])
+def test_a_link_that_leads_to_no_folder_is_an_error(tmp_path: Path, target: str) -> None:
+    (tmp_path / "link").symlink_to(target)
+    with pytest.raises(RunError, match="cannot be used"):
+        OutputFolder(tmp_path / "link")
+    with pytest.raises(RunError, match="cannot be"), OutputFolder(tmp_path / "link" / "run"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["link"]
+
+
 def test_every_refusal_comes_before_entry_and_changes_nothing(run: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "mine").mkdir()

@@ -13,6 +13,7 @@ from greffe.cli.run_commands import evaluate, fill, generate, predict
 from greffe.cli.show_command import show
 from greffe.cli.study_commands import compare, doctor, report
 from greffe.cli.train_commands import demo, ensemble, finetune, lab, linear, prepare, pretrain
+from greffe.display import terminal_text
 from greffe.errors import GreffeError, InterruptedRunError
 from greffe.machine import memory_errors
 
@@ -86,5 +87,5 @@ def _is_main_rank() -> bool:
 def _fail(message: str, code: int) -> NoReturn:
     """Print the error once: every rank finds the same."""
     if _is_main_rank():
-        print(f"error: {message}", file=sys.stderr)
+        print(f"error: {terminal_text(message)}", file=sys.stderr)
     sys.exit(code)

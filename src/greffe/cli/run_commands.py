@@ -24,6 +24,7 @@ from greffe.config.bounds import (
 )
 from greffe.config.option_groups import Without
 from greffe.config.options import Reading
+from greffe.display import terminal_text
 from greffe.parsing import format_json
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def predict(
     from greffe.errors import InputError, InterruptedRunError
     from greffe.training.compute import set_up_compute
 
-    if texts and input_:
+    if texts and input_ is not None:
         raise InputError("Texts and --input are mutually exclusive.", hint="leave out one of them")
     if not texts and input_ is None and _is_terminal(sys.stdin):
         raise InputError(
@@ -90,7 +91,7 @@ def predict(
         )
     set_up_compute()
     classifier = api.load(run)
-    stream: Iterable[str] = texts or read_texts(input_ or "-", reading)
+    stream: Iterable[str] = texts or read_texts("-" if input_ is None else input_, reading)
     pending: deque[str] = deque()
     predictions = classifier.stream_predictions(_remember(stream, pending), long=long)
     if not texts:
@@ -127,6 +128,7 @@ def generate(
     """Continue a text."""
     from greffe import api
 
+    shown = terminal_text if sys.stdout.isatty() else str
     for piece in api.load(run).stream(
         prompt,
         tokens=tokens,
@@ -136,7 +138,7 @@ def generate(
         repetition_penalty=repetition_penalty,
         seed=seed,
     ):
-        print(piece, end="", flush=True)
+        print(shown(piece), end="", flush=True)
     print()
 
 

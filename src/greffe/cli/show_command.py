@@ -50,6 +50,11 @@ def show(
     Parameters are listed block by block, by formula and by count.
     """
     if target in DRAWINGS:
+        if as_json:
+            raise InputError(
+                f"--json prints the parameters of a run or recipe, not its {target}.",
+                hint=f"greffe show {of} --json",
+            )
         _draw(target, *_recipe_of(of), out, size)
         return
     if out is not None or size:

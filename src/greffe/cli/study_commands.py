@@ -11,6 +11,7 @@ import typer
 from greffe.cli import flags
 from greffe.config.option_groups import Without
 from greffe.config.options import Comparison, Output, Reading, Tables, Training
+from greffe.display import terminal_text
 from greffe.parsing import format_json
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _print_study(study: Study, language: flags.Language, as_json: bool) -> None:
         return
     print_tables(study_tables(study.results))
     found = study.verdict_in(language)
-    print("\n".join([found.headline, *found.sentences]))
+    print(terminal_text("\n".join([found.headline, *found.sentences])))
     print(f"\nReport: {study.report}")
 
 
@@ -126,8 +127,8 @@ def _print_findings(findings: Sequence[Finding], checked: Sequence[str]) -> None
             severity = finding.severity
             print(f"{severity.upper()}")
         what, advice = describe(finding)
-        print(f"  {what}")
+        print(f"  {terminal_text(what)}")
         if finding.example:
-            print(f"    example: {finding.example}")
-        print(f"    next:    {advice}")
+            print(f"    example: {terminal_text(finding.example)}")
+        print(f"    next:    {terminal_text(advice)}")
     print(f"{'' if findings else 'No problems found. '}Checked: {', '.join(checked)}.")

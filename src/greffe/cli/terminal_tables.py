@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from greffe.display import terminal_text
 from greffe.evaluation.metrics import Evaluation
 from greffe.inference.fill import Filling
 from greffe.inference.predict import Prediction
@@ -19,10 +22,18 @@ PIPED_WIDTH = 160
 SHOWN_CHARACTERS = 60
 
 
+class _Terminal(Console):
+    """A console for texts from anyone: their control characters are shown, not obeyed."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return a title, a heading or a cell as rich prints it."""
+        return super().render_str(terminal_text(text), **options)
+
+
 def print_tables(tables: Iterable[Table]) -> None:
     """Print tables on standard output; in a pipe they are wide enough not to wrap."""
     width = None if sys.stdout.isatty() else PIPED_WIDTH
-    console = Console(width=width, highlight=False, markup=False, emoji=False)
+    console = _Terminal(width=width, highlight=False, markup=False, emoji=False)
     for table in tables:
         console.print(table)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from greffe.display import markdown_code, markdown_text
 from greffe.model.tensor_header import read_header
 from greffe.output_folder import CARD_FILE, CARD_MARK, is_users_card
 from greffe.run import Manifest, RunDirectory
@@ -40,7 +41,8 @@ def write_model_card(run: RunDirectory) -> None:
     """Write the card of a finished run, unless the user has put a README.md of their own there."""
     path = run.path / CARD_FILE
     if not is_users_card(path):
-        write_atomic(path, model_card(run).encode())
+        # Names of folders need not be valid Unicode.
+        write_atomic(path, model_card(run).encode("utf-8", "replace"))
 
 
 def model_card(run: RunDirectory) -> str:
@@ -48,7 +50,7 @@ def model_card(run: RunDirectory) -> str:
     manifest = run.manifest()
     sections = [
         CARD_MARK,
-        f"# {run.path.resolve().name}",
+        f"# {markdown_text(run.path.resolve().name)}",
         _summary(run, manifest),
         "## Usage",
         "`RUN` is the path of this folder.",
@@ -83,13 +85,15 @@ def _linear_kind(manifest: Manifest) -> str:
     if "features" not in manifest.result:
         return f"An ensemble: the mean of {len(manifest.feature_runs)} runs."
     parts = ["TF-IDF"] if manifest.result.get("tfidf_features") else []
-    parts += [f"the features of {manifest.lineage.parent}"] if manifest.lineage.parent else []
+    parent = manifest.lineage.parent
+    parts += [f"the features of {markdown_text(parent)}"] if parent else []
     parts += ["the class scores of feature runs"] if manifest.feature_runs else []
     return f"A linear classifier on {' and '.join(parts)}."
 
 
 def _classes(manifest: Manifest) -> str:
-    return f"It predicts {len(manifest.labels)} classes: {', '.join(manifest.labels)}."
+    labels = ", ".join(map(markdown_text, manifest.labels))
+    return f"It predicts {len(manifest.labels)} classes: {labels}."
 
 
 def _parameters(run: RunDirectory) -> int:
@@ -113,7 +117,10 @@ def _data(manifest: Manifest) -> str:
     sizes = dict(lineage.sizes)
     if "texts" in manifest.result:
         sizes["train"] = f"{manifest.result['texts']:,} texts"
-    rows = [(name, sizes.get(name, ""), f"`{digest}`") for name, digest in lineage.data.items()]
+    rows = [
+        (markdown_text(name), markdown_text(sizes.get(name, "")), markdown_code(digest))
+        for name, digest in lineage.data.items()
+    ]
     return _table(("part", "size", "SHA-256"), rows)
 
 
@@ -132,7 +139,7 @@ def _number(value: object) -> str:
 def _lineage(manifest: Manifest) -> list[tuple[str, str]]:
     lineage = manifest.lineage
     rows = [
-        ("parent", lineage.parent or "none"),
+        ("parent", markdown_text(lineage.parent or "none")),
         ("weights of the parent", lineage.parent_weights),
         ("vocabulary transfer", "yes" if lineage.vocabulary_transfer else None),
         ("base before training", lineage.initial_base),
@@ -141,12 +148,11 @@ def _lineage(manifest: Manifest) -> list[tuple[str, str]]:
         ("created", lineage.created),
         ("versions", ", ".join(f"{name} {number}" for name, number in lineage.versions.items())),
         ("threads", str(lineage.threads)),
-        ("command", f"`{' '.join(lineage.command)}`" if lineage.command else None),
+        ("command", markdown_code(" ".join(lineage.command)) if lineage.command else None),
     ]
     return [(name, value) for name, value in rows if value]
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    escaped = ([cell.replace("|", r"\|") for cell in row] for row in rows)
-    lines = [heads, ["---"] * len(heads), *escaped]
+    lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -11,11 +11,11 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any, assert_never
 
+from greffe.display import markdown_text
 from greffe.report.catalog import Catalog
 from greffe.report.charts.svg import Heading, element
 from greffe.report.report_table import (
     Table,
-    markdown_text,
     scrolling_html,
     table_markdown,
 )

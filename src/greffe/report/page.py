@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from importlib import resources
 
 from greffe import __version__
+from greffe.display import markdown_text
 from greffe.report.blocks import Section, block_html, section_markdown, templates
 from greffe.report.catalog import Catalog
-from greffe.report.report_table import markdown_text
 
 
 @dataclass(frozen=True)

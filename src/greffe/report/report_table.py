@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Generic, TypeVar
 
+from greffe.display import markdown_text
 from greffe.evaluation.intervals import Estimate
 from greffe.report.catalog import Catalog
 
@@ -22,7 +22,6 @@ Item = TypeVar("Item")
 
 WRITTEN_HASH = 12
 """Characters of a hash that a page shows."""
-MARKDOWN_SIGNS = re.compile(r"([\\`*_\[\]<>|#~])")
 
 
 @dataclass(frozen=True)
@@ -256,12 +255,6 @@ def table_markdown(table: Table) -> str:
 
 def _markdown_row(texts: Sequence[str]) -> str:
     return "| " + " | ".join(markdown_text(text) for text in texts) + " |"
-
-
-def markdown_text(text: str) -> str:
-    """Return text on one line, escaped for Markdown."""
-    line = re.sub(r"[ \t\r\n]+", " ", text)  # no-break spaces stay
-    return MARKDOWN_SIGNS.sub(r"\\\1", line.replace("&", "&amp;"))
 
 
 # --- as CSV ---------------------------------------------------------------------------------------

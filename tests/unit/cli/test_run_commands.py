@@ -90,3 +90,23 @@ def test_fill_prints_words_and_json(command: Command) -> None:
     assert len(gap) == 3 and probabilities == sorted(probabilities, reverse=True)
     shown = command(*words).out
     assert all(one["word"] in shown for one in gap)
+
+
+@pytest.mark.parametrize("texts", [(), ("un livre",)])
+def test_an_empty_input_is_not_standard_input(
+    command: Command, classifier: Path, monkeypatch: pytest.MonkeyPatch, texts: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"un\ndeux\n")))
+    outcome = command("predict", classifier, *texts, "--input", "")
+    assert outcome.code == 2 and outcome.out == ""
+
+
+def test_control_characters_reach_no_terminal(
+    command: Command, fresh_run: Callable[..., Any], table: Path
+) -> None:
+    run = fresh_run("colored", ["\x1b[31mred", "blue"]).path
+    for words in (("predict", run, "\x1b[2Jtext"), ("show", run)):
+        shown = command(*words).out
+        assert r"\x1b[31mred" in shown and "\x1b" not in shown
+    failed = command("evaluate", run, "--data", table, "--text-column", "\x1b[31m")
+    assert failed.code == 2 and "\x1b" not in failed.err

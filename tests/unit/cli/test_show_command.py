@@ -51,3 +51,9 @@ def test_a_recipe_is_shown_with_the_memory_of_its_pretraining(command: Command) 
     found = json.loads(command("show", "small", "--json").out)["memory"]
     assert found["total"] == sum(found[name] for name in ("weights", "optimizer", "activations"))
     assert f"{found['total'] / 1e6:.0f} MB of memory" in command("show", "small").out
+
+
+def test_a_drawing_is_not_json(command: Command) -> None:
+    outcome = command("show", "mask", "lab", "--json")
+    assert outcome.code == 2 and outcome.out == ""
+    assert "greffe show lab --json" in outcome.err

@@ -9,6 +9,7 @@ import pytest
 
 import greffe
 from greffe.config.option_groups import flat_keywords
+from greffe.display import markdown_text
 from greffe.output_folder import CARD_MARK, OutputFolder
 from greffe.pipelines import finetune as finetune_module
 from greffe.pipelines.model_card import write_model_card
@@ -48,7 +49,7 @@ def test_card_of_a_classifier(fresh_run: Callable[..., RunDirectory], tmp_path: 
     assert "A text classifier with" in written and "2 classes: négatif, positif" in written
     assert "greffe predict RUN" in written and "greffe generate" not in written
     assert "| train | 20 texts |" in written and "| valid | 4 texts |" in written
-    assert f"| parent | {parent.name} |" in written and "| macro F1 |" in written
+    assert f"| parent | {markdown_text(parent.name)} |" in written and "| macro F1 |" in written
     again = finetune(TABLE[:12], tmp_path / "more", parent=run, budget="1epochs")
     assert "| earlier train | 20 texts |" in card(again)
 
@@ -72,3 +73,15 @@ def test_only_a_card_is_replaced_or_removed(tmp_path: Path, is_users: bool) -> N
     with OutputFolder(run.path, overwrite=True) as folder:
         folder.begin()
         assert path.exists() == is_users
+
+
+def test_names_in_a_card_are_text(tmp_path: Path) -> None:
+    labels = {"positif": "<script>alert(1)</script>", "négatif": "a\n# b"}
+    table = [(text, labels[label]) for text, label in TABLE]
+    written = card(greffe.linear(table, tmp_path / "<b>\n# x"))
+    assert "<script>" not in written and "<b>" not in written
+    assert "\n# b" not in written and "\n# x" not in written
+
+
+def test_a_folder_whose_name_is_not_valid_unicode_has_a_card(tmp_path: Path) -> None:
+    assert "A linear classifier" in card(greffe.linear(TABLE, tmp_path / "run\udcff"))

@@ -13,7 +13,6 @@ from greffe.report.report_table import (
     Table,
     TableBuilder,
     cell,
-    markdown_text,
     scrolling_html,
     table_html,
     table_markdown,
@@ -63,10 +62,6 @@ def test_markdown_keeps_its_columns() -> None:
         r"| \<b\>\|x\|\</b\> | 1 to 2 | – |",
         "| a b | 3 to 4 | 5 |",
     ]
-
-
-def test_markdown_text_keeps_no_break_spaces() -> None:
-    assert markdown_text("5\u00a0% *x*\r\n_y_") == "5\u00a0% \\*x\\* \\_y\\_"
 
 
 def test_csv_has_raw_values_under_their_names() -> None:
