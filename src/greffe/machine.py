@@ -1,4 +1,4 @@
-"""Cores and memory of this machine, and settings of the C library and OpenMP.
+"""Cores and memory of this machine, processes of torchrun, settings of the C library and OpenMP.
 
 Knows how much memory there is, not what it is needed for.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from greffe.errors import GreffeError, OutOfMemoryError
+from greffe.errors import GreffeError, InputError, OutOfMemoryError, quote
 
 LACK_OF_MEMORY = (
     "allocate memory",  # torch
@@ -24,6 +24,9 @@ LACK_OF_MEMORY = (
     "failed to map segment from shared object",  # the system's loader
 )
 """Parts of the messages with which a library says that memory ran out."""
+
+MOST_RANKS = 4_096
+"""Processes of one training; its gradients are summed between all of them in each step."""
 
 Item = TypeVar("Item")
 
@@ -38,9 +41,42 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+# --- torchrun -------------------------------------------------------------------------------------
+
+
 def local_ranks() -> int:
     """Return the number of processes that train together on this machine."""
-    return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return _variable("LOCAL_WORLD_SIZE", "1", range(1, MOST_RANKS + 1))
+
+
+def rank_and_ranks() -> tuple[int, int]:
+    """Return the rank of this process, and how many processes train together on all machines."""
+    ranks = _variable("WORLD_SIZE", "1", range(1, MOST_RANKS + 1))
+    return _variable("RANK", "0", range(ranks)), ranks
+
+
+def reports_errors() -> bool:
+    """Return whether this process prints an error that all of them find: the first one does."""
+    try:
+        return rank_and_ranks()[0] == 0
+    except InputError:
+        return True
+
+
+def _variable(name: str, default: str, allowed: range) -> int:
+    """Return an integer that torchrun sets in the environment."""
+    text = os.environ.get(name, default)
+    if text.isascii() and text.isdecimal() and len(text) < 10 and int(text) in allowed:
+        return int(text)
+    raise InputError(
+        f"The environment variable {name} cannot be used.",
+        expected=f"an integer from {allowed[0]} to {allowed[-1]}, as torchrun sets it",
+        found=quote(text),
+        hint=f"unset {name}, or start the command with torchrun",
+    )
+
+
+# --- the C library and OpenMP ---------------------------------------------------------------------
 
 
 def keep_freed_memory() -> bool:

@@ -15,7 +15,7 @@ import torch
 
 import greffe
 from greffe import machine
-from greffe.errors import GreffeError, OutOfMemoryError
+from greffe.errors import GreffeError, InputError, OutOfMemoryError
 from greffe.machine import cores, keep_freed_memory, limit_openmp_spinning
 
 COUNT_FAULTS = """
@@ -191,3 +191,26 @@ def test_an_allocation_that_fails_in_torch_or_numpy_is_recognized() -> None:
     for library in (torch, np):
         with pytest.raises(OutOfMemoryError), machine.memory_errors():
             library.empty(1 << 50, dtype=library.uint8)
+
+
+@pytest.mark.parametrize("value", ["", "abc", "0", "-1", "1.5", "٢", "1" * 5_000])
+@pytest.mark.parametrize("name", ["WORLD_SIZE", "LOCAL_WORLD_SIZE"])
+def test_a_number_of_processes_is_checked(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(InputError, match=f"variable {name} cannot"):
+        machine.rank_and_ranks() if name == "WORLD_SIZE" else machine.local_ranks()
+
+
+@pytest.mark.parametrize("rank", ["x", "-1", "2"])
+def test_a_rank_is_one_of_the_processes_and_else_an_error_that_is_printed(
+    monkeypatch: pytest.MonkeyPatch, rank: str
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    assert machine.rank_and_ranks() == (1, 2) and not machine.reports_errors()
+    monkeypatch.setenv("RANK", rank)
+    with pytest.raises(InputError, match="variable RANK cannot"):
+        machine.rank_and_ranks()
+    assert machine.reports_errors()

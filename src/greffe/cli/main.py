@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from typing import Annotated, NoReturn
 
@@ -15,7 +14,7 @@ from greffe.cli.study_commands import compare, doctor, report
 from greffe.cli.train_commands import demo, ensemble, finetune, lab, linear, prepare, pretrain
 from greffe.display import terminal_text
 from greffe.errors import GreffeError, InterruptedRunError
-from greffe.machine import memory_errors
+from greffe.machine import memory_errors, reports_errors
 
 app = typer.Typer(
     name="greffe",
@@ -73,19 +72,10 @@ def main() -> None:
         _fail(f"{error.strerror or error}{file}", 2)
     except KeyboardInterrupt:  # typer handles it, but not while it reads the commands
         sys.exit(InterruptedRunError.exit_code)
-    except RuntimeError as error:  # torch has no error class for a lost rank
-        if _is_main_rank():
-            raise
-        print(f"rank {os.environ['RANK']} ends: {error}", file=sys.stderr)
-        sys.exit(1)
-
-
-def _is_main_rank() -> bool:
-    return os.environ.get("RANK", "0") == "0"
 
 
 def _fail(message: str, code: int) -> NoReturn:
     """Print the error once: every rank finds the same."""
-    if _is_main_rank():
+    if reports_errors():
         print(f"error: {terminal_text(message)}", file=sys.stderr)
     sys.exit(code)

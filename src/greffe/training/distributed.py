@@ -7,8 +7,8 @@ single process every operation returns its input.
 from __future__ import annotations
 
 import atexit
-import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -17,6 +17,8 @@ import numpy.typing as npt
 import torch
 import torch.distributed as dist
 
+from greffe.errors import InputError, TrainingError
+from greffe.machine import rank_and_ranks
 from greffe.progress import silence
 
 
@@ -30,12 +32,20 @@ class World:
     @classmethod
     def join(cls) -> World:
         """Join torchrun's process group; without torchrun, return a world of one process."""
-        size = int(os.environ.get("WORLD_SIZE", "1"))
+        rank, size = rank_and_ranks()
         if size > 1 and not dist.is_initialized():
             # Models live in CPU memory, which only gloo can reduce. The long timeout: the other
             # ranks wait while the main rank prepares a corpus, which may take hours.
-            dist.init_process_group("gloo", timeout=timedelta(days=2))
-        world = cls(rank=int(os.environ.get("RANK", "0")), size=size)
+            try:
+                dist.init_process_group("gloo", timeout=timedelta(days=2))
+            except (ValueError, dist.DistError) as error:
+                raise InputError(
+                    f"The {size} processes of this training cannot connect.",
+                    expected="the environment variables that torchrun sets",
+                    found=str(error).partition("\n")[0],
+                    hint="start the command with torchrun, or unset WORLD_SIZE",
+                ) from error
+        world = cls(rank, size)
         atexit.register(world.leave)
         if not world.is_main:
             silence()
@@ -51,7 +61,8 @@ class World:
         if self.size == 1:
             return list(values)
         total = torch.tensor(list(values), dtype=torch.float64)
-        dist.all_reduce(total)
+        with _exchange():
+            dist.all_reduce(total)
         return [float(value) for value in total]
 
     def shard(self, items: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -77,7 +88,8 @@ class World:
         if not gradients:
             return
         flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
-        dist.all_reduce(flat)
+        with _exchange():
+            dist.all_reduce(flat)
         parts = torch.split(flat, [gradient.numel() for gradient in gradients])
         for gradient, part in zip(gradients, parts, strict=True):
             gradient.copy_(part.view_as(gradient))
@@ -85,7 +97,8 @@ class World:
     def broadcast_tensor(self, tensor: torch.Tensor) -> None:
         """Copy rank 0's tensor to every rank, in place."""
         if self.size > 1:
-            dist.broadcast(tensor, src=0)
+            with _exchange():
+                dist.broadcast(tensor, src=0)
 
     def broadcast_weights(self, model: torch.nn.Module) -> None:
         """Copy rank 0's weights to every rank, in place."""
@@ -95,9 +108,23 @@ class World:
     def barrier(self) -> None:
         """Wait until every rank has reached this point."""
         if self.size > 1:
-            dist.barrier()
+            with _exchange():
+                dist.barrier()
 
     def leave(self) -> None:
         """Destroy the process group."""
         if self.size > 1 and dist.is_initialized():
             dist.destroy_process_group()
+
+
+@contextmanager
+def _exchange() -> Iterator[None]:
+    """Turn the failure of an operation of all ranks into an error for the user."""
+    try:
+        yield
+    except RuntimeError as error:  # gloo has no class of its own for a connection that is closed
+        raise TrainingError(
+            "Another process of this training has ended.",
+            found=str(error).partition("\n")[0],
+            hint="see what it printed, then repeat the command with --resume",
+        ) from error

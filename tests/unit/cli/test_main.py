@@ -110,6 +110,7 @@ def test_an_expected_error_is_a_message_of_the_first_rank(
     outcome = command()
     assert outcome.code == code and shown in outcome.err
     monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
     outcome = command()
     assert outcome.code == code and outcome.err == ""
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from greffe.errors import InputError
 from greffe.training.distributed import World
 
 
@@ -80,3 +81,49 @@ def test_two_processes_agree(two_ranks: Callable[..., list[tuple[str, str]]]) ->
             "broadcast": 7.0,
             "shard": [[0, 1, 2], [3, 4]][rank],
         }
+
+
+@pytest.mark.parametrize("port", [None, "abc"])
+def test_a_world_without_the_other_variables_of_torchrun_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, port: str | None
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.delenv("MASTER_PORT", raising=False)
+    if port is not None:
+        monkeypatch.setenv("MASTER_PORT", port)
+    with pytest.raises(InputError, match="cannot connect") as caught:
+        World.join()
+    assert "torchrun" in str(caught.value.hint)
+
+
+LOST = """
+import os, sys
+from greffe.cli import main
+from greffe.training.distributed import World
+
+def lose() -> None:
+    world = World.join()
+    world.barrier()
+    if world.rank == int(sys.argv[1]):
+        os._exit(9)
+    world.sum([1.0])
+    print("never")
+
+sys.modules["greffe.cli.main"].app = lambda prog_name: lose()
+main()
+"""
+
+
+def test_the_loss_of_a_rank_is_one_error(two_ranks: Callable[..., list[tuple[str, str]]]) -> None:
+    found, shown = two_ranks(LOST, "1")[0]
+    assert found == "" and "Traceback" not in shown
+    assert shown.count("error: ") == 1 and "process of this training has ended" in shown
+
+
+def test_another_rank_ends_quietly_if_the_first_is_lost(
+    two_ranks: Callable[..., list[tuple[str, str]]],
+) -> None:
+    found, shown = two_ranks(LOST, "0")[1]
+    assert found == "" and "Traceback" not in shown and "error: " not in shown
