@@ -38,6 +38,9 @@ SILENT_LACK_OF_MEMORY = "SystemError: error return without exception set"
 TOO_LONG = 180.0
 """Seconds after which a command counts as hanging."""
 
+ASKING = (signal.SIGINT, signal.SIGTERM)
+"""Signals that ask a process to end."""
+
 Blow = Literal["SIGKILL", "SIGTERM", "SIGINT", "memory"]
 BLOWS: tuple[Blow, ...] = ("SIGKILL", "SIGTERM", "SIGINT", "memory")
 
@@ -105,9 +108,12 @@ class Command:
                 )
                 self.pid = self._process.pid
                 return
+            # A signal must not hit the child before it has become the command.
+            signal.pthread_sigmask(signal.SIG_BLOCK, ASKING)
             self.pid = os.fork()
             if self.pid == 0:
                 _become(words, folder, aim, (out.fileno(), err.fileno()), self.record)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKING)
 
     def poll(self) -> int | None:
         """Return the exit code, or None while the command is running."""
@@ -169,6 +175,7 @@ def _become(
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKING)
         os.chdir(folder)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for number, stream in enumerate(streams, 1):

@@ -59,19 +59,24 @@ for verb in (
 
 def main() -> None:
     """Run the command; an expected error is a message and an exit code, never a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # replace characters that the terminal cannot show
     try:
         with memory_errors():
+            _replace_what_cannot_be_shown()
             app(prog_name="greffe")
     except GreffeError as error:
         _fail(str(error), error.exit_code)
     except OSError as error:
         file = f": {error.filename}" if error.filename else ""
         _fail(f"{error.strerror or error}{file}", 2)
-    except KeyboardInterrupt:  # typer handles it, but not while it reads the commands
+    except KeyboardInterrupt:  # typer handles it once it has read the commands
         sys.exit(InterruptedRunError.exit_code)
+
+
+def _replace_what_cannot_be_shown() -> None:
+    """Print a question mark for a character that the terminal cannot show."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _fail(message: str, code: int) -> NoReturn:
