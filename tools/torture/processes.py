@@ -175,7 +175,6 @@ def _become(
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKING)
         os.chdir(folder)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for number, stream in enumerate(streams, 1):
@@ -183,6 +182,7 @@ def _become(
         sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8") for number in (1, 2))
         sys.argv = ["greffe", *words]
         watch = install(folder / OUT, aim)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKING)
         code = _main()
         if code == 0:
             record.write_text(json.dumps(watch.operations))
