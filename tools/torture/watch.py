@@ -143,13 +143,20 @@ class _WatchedFile(io.FileIO):
         super().__init__(file, mode)
         self._watch = watch
         self._path = _absolute(file)
+        self._is_hit = False
 
     def write(self, data: Any) -> int:
-        if self._watch.is_aimed_at("write", self._path):
+        if self._is_hit or not self._watch.is_aimed_at("write", self._path):
+            self._act_if_hit()
+            return super().write(data)
+        self._is_hit = True
+        view = memoryview(data)
+        # As on a disk that becomes full: the first call writes less, the next one fails.
+        return super().write(view[: len(view) // 2]) or self._act_if_hit()
+
+    def _act_if_hit(self) -> int:
+        if self._is_hit:
+            self._is_hit = False
             assert self._watch.aim is not None
-            view = memoryview(data)
-            super().write(view[: len(view) // 2])
             self._watch.act(self._watch.aim.act, self._path)
-            view = view[len(view) // 2 :]  # after a signal that the process survives
-            return len(data) - len(view) + super().write(view)
-        return super().write(data)
+        return 0

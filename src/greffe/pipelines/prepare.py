@@ -49,6 +49,7 @@ from greffe.output_folder import OutputFolder
 from greffe.pipelines.prepare_state import PrepareState, check_request, read_state, write_state
 from greffe.progress import Progress, format_count, notice
 from greffe.run import TOKENIZER_FILE, or_a_shipped_base, run_path
+from greffe.storage import disk_error
 
 SHARD_BYTES = 64 << 20  # of text
 SAMPLE_BYTES = 64 << 20  # of text, for training a tokenizer
@@ -233,7 +234,8 @@ class _Preparation:
         self.path = folder.path
         self.sources = plan.sources
         self.reading = plan.reading
-        if folder.resuming:
+        # Without its state, a preparation was killed before it had begun.
+        if folder.resuming and (self.path / PREPARE_FILE).exists():
             self.state = read_state(self.path)
             check_request(self.state.request, plan.request, self.path)
         else:
@@ -243,7 +245,7 @@ class _Preparation:
         """Assign every document to a split."""
         folder, request = self.path / SCAN_FOLDER, self.state.request
         if self.state.scan is None:
-            shutil.rmtree(folder, ignore_errors=True)
+            self._remove_earlier_scan(folder)
             scan = scan_documents(
                 self.sources, self.reading, folder, valid=request.valid, seed=request.seed
             )
@@ -257,6 +259,14 @@ class _Preparation:
                 hint="start again with --overwrite",
             )
         return self.state.scan
+
+    def _remove_earlier_scan(self, folder: Path) -> None:
+        """Remove what a scan that was killed has left, or raise: a scan appends to its files."""
+        try:
+            if folder.exists():
+                shutil.rmtree(folder)
+        except OSError as error:
+            raise disk_error(error, folder) from error
 
     def tokenizer(self, choice: _TokenizerChoice, scan: Scan) -> Tokenizer:
         """Return the tokenizer of the corpus, saved in its folder."""

@@ -472,6 +472,40 @@ def test_an_interrupted_phase_is_resumed(
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
 
+def test_a_preparation_killed_before_it_had_begun_is_resumed(tmp_path: Path) -> None:
+    source = write_text(tmp_path / "a.txt", make_lines(50))
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / ".greffe").touch()
+    (out / f".prepare.json.{2**31 - 1}.tmp").write_text("{")
+    prepare(source, out, vocab=400, resume=True)
+    prepare(source, tmp_path / "whole", vocab=400)
+    assert content(out) == content(tmp_path / "whole")
+
+
+def test_what_is_left_of_an_earlier_scan_is_removed_or_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_text(tmp_path / "a.txt", make_lines(50))
+    out = tmp_path / "out"
+
+    unlink = os.unlink
+
+    def unlink_others(path: str | Path, **more: Any) -> None:
+        if Path(path).name.startswith("bucket-"):
+            raise OSError(5, "Input/output error")
+        unlink(path, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scan, "_disk_array", lambda *_: raise_interrupt())  # the hashes are written
+        with pytest.raises(InterruptedRunError):
+            prepare(source, out, vocab=400)
+        patch.setattr(os, "unlink", unlink_others)
+        with pytest.raises(RunError, match="scan"):
+            prepare(source, out, vocab=400, resume=True)
+    assert prepare(source, out, vocab=400, resume=True).manifest.documents == 50
+
+
 @pytest.fixture
 def unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_shards: None) -> Path:
     write_text(tmp_path / "a.txt", make_lines(300))
