@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from typing import Annotated, NoReturn
 
@@ -61,6 +62,7 @@ def main() -> None:
     """Run the command; an expected error is a message and an exit code, never a traceback."""
     try:
         with memory_errors():
+            _replace_closed_streams()
             _replace_what_cannot_be_shown()
             app(prog_name="greffe")
     except GreffeError as error:
@@ -77,6 +79,18 @@ def _replace_what_cannot_be_shown() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def _replace_closed_streams() -> None:
+    """Discard what is printed to a closed stream.
+
+    Python would print errors and notices among the results if standard error is closed, and the
+    next file that is opened would get the number of the closed stream.
+    """
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -136,3 +136,15 @@ def test_ctrl_c_before_the_command_begins_is_no_traceback(
     monkeypatch.setattr(sys.modules["greffe.cli.main"], "app", interrupt)
     outcome = command()
     assert (outcome.code, outcome.err) == (130, "")
+
+
+@pytest.mark.parametrize(("words", "code"), [("show lab", 0), ("predict nowhere text", 3)])
+def test_a_closed_stream_is_no_traceback_and_no_other_stream(words: str, code: int) -> None:
+    def run(closed: str) -> subprocess.CompletedProcess[str]:
+        command = f'"{sys.executable}" -m greffe {words} {closed}'
+        return subprocess.run(command, shell=True, capture_output=True, text=True)
+
+    whole, no_output, no_errors = run(""), run(">&-"), run("2>&-")
+    assert {whole.returncode, no_output.returncode, no_errors.returncode} == {code}
+    assert no_output.stderr == whole.stderr
+    assert no_errors.stdout == whole.stdout
