@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 HUB_PREFIX = "hf:"
+HUB_NAMES = "hf:owner/name, hf:owner/name:split or hf:/folder, without a dataset script"
 _BUFFER = 1 << 16  # bytes; without a buffer, a column of a whole row group is read at once
 
 
@@ -147,6 +148,8 @@ def _load(source: str) -> Dataset | IterableDataset:
     except ImportError:
         raise MissingExtraError("datasets", "hub", "Reading hf:owner/name") from None
     name, split = split_hub_name(source)
+    if not name:
+        raise DataError(f"{source} names no dataset.", expected=HUB_NAMES, found="no name")
     with _explained(source):
         if any((Path(name) / mark).is_file() for mark in ("state.json", "dataset_dict.json")):
             saved = load_from_disk(name)
@@ -183,7 +186,7 @@ def _explained(source: str) -> Iterator[None]:
     except Exception as error:
         raise DataError(
             f"{source} cannot be read.",
-            expected="hf:owner/name, hf:owner/name:split or hf:/folder, without a dataset script",
+            expected=HUB_NAMES,
             found=f"{type(error).__name__}: {error}",
             hint="check the name and the network, or download the files and pass their folder",
         ) from error

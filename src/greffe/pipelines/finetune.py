@@ -84,14 +84,14 @@ def finetune(
     sources = [*table_paths(tables), *([start.model_of.path] if start.model_of else [])]
     with run_folder(output, world, sources) as folder:
         parts = load_parts(tables, reading, recipe.seed)
+        data = {**parts.hashes, **(drawn_from or {}), **earlier_data(start.parent)}
         run = RunDirectory(folder.path)
         if folder.resuming:
             check_same_stages(run, aux_data=_follows_intermediate(run, start))
-            if is_finished(run, recipe, world):
+            if is_finished(run, recipe, world, data):
                 return run
         tokenizer = choose_tokenizer(start.model_of, recipe, parts.train)
         recipe = recipe.with_vocab(tokenizer.size)
-        data = {**parts.hashes, **(drawn_from or {}), **earlier_data(start.parent)}
         if folder.resuming:
             check_same_recipe(run, recipe)
             check_same_data(run, data)

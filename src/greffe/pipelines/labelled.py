@@ -70,8 +70,8 @@ def _hold_out(examples: list[Example], seed: int) -> tuple[list[Example], list[E
     if not valid_part:
         raise DataError(
             "There are too few labelled texts to hold some out.",
-            expected="at least two texts of some class, or --valid FILE",
-            found=f"{len(examples)} texts, each with a different label",
+            expected="at least two different texts of some class, or --valid FILE",
+            found=f"{len(examples)} texts, and no class with two different ones",
             hint="if the wrong columns were read: --text-column NAME --label-column NAME",
         )
     notice(f"no --valid given: {len(valid_part)} of {len(examples)} texts held out, by class")

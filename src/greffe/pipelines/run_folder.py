@@ -73,14 +73,18 @@ def complete_run(run: RunDirectory) -> None:
     write_model_card(run)
 
 
-def is_finished(run: RunDirectory, recipe: Recipe, world: World) -> bool:
-    """Return True, with a notice, if the run is finished; raise an error if the recipe differs.
+def is_finished(
+    run: RunDirectory, recipe: Recipe, world: World, data: dict[str, str] | None = None
+) -> bool:
+    """Return True, with a notice, if the run is finished; it must have this recipe and this data.
 
     The process that finished it may have been killed before its last steps, which are done here.
     """
     if not (run.path / RUN_FILE).exists() or run.manifest().status != "finished":
         return False
     check_same_recipe(run, recipe.with_vocab(run.recipe().tokenizer.vocab))
+    if data is not None:
+        check_same_data(run, data)
     if world.is_main:
         complete_run(run)
     notice(f"{run.path} is already finished, nothing to do")

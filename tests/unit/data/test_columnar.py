@@ -187,6 +187,11 @@ def test_a_dataset_that_is_not_there_or_damaged_is_refused(tmp_path: Path) -> No
         documents(f"hf:{tmp_path}")
 
 
+def test_a_dataset_needs_a_name() -> None:
+    with pytest.raises(DataError, match="names no dataset"):
+        documents("hf:")
+
+
 def test_datasets_not_installed_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(MissingExtraError, match="'datasets', which is not installed") as caught:

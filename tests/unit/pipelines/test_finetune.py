@@ -111,6 +111,16 @@ def test_a_run_resumes_with_the_same_data(
     assert resumed.manifest().weights == whole.manifest().weights is not None
 
 
+def test_a_finished_run_is_not_the_result_of_other_data(
+    parent: RunDirectory, tmp_path: Path
+) -> None:
+    with quiet():
+        run = finetune(TABLE, tmp_path / "run", parent=parent, **SHORT)
+        finetune(TABLE, run.path, parent=parent, **SHORT, resume=True)
+        with pytest.raises(MismatchError, match="other data"):
+            finetune(TABLE[:-2], run.path, parent=parent, **SHORT, resume=True)
+
+
 def test_scores_that_are_not_finite_are_never_the_best(
     parent: RunDirectory, tmp_path: Path
 ) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greffe.config.options import Reading
+from greffe.config.options import Reading, Tables
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import DataError
-from greffe.pipelines.labelled import LabelledParts, encode_rows, load_examples
+from greffe.pipelines.labelled import LabelledParts, encode_rows, load_examples, load_parts
 
 SHORT, CONTEXT = "un livre", 16
 
@@ -77,3 +77,10 @@ def test_long_texts_from_python_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("greffe.pipelines.labelled.LONGEST_TEXT", 20)
     with pytest.raises(DataError, match="Text 1 of data has 21 characters"):
         load_examples([("x" * 21, "label")], Reading())
+
+
+def test_equal_texts_cannot_be_held_out() -> None:
+    equal = [("", label) for label in ("a", "b") * 10]
+    with pytest.raises(DataError, match="hold some out") as caught:
+        load_parts(Tables(data=equal), Reading(), seed=0)
+    assert "20 texts, and no class with two different ones" in str(caught.value)
