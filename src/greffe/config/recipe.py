@@ -78,6 +78,6 @@ class Recipe(Spec):
 def recipe_from_dict(tree: Mapping[str, Any], source: str) -> Recipe:
     """Validate a recipe; a RecipeError names the key, what it accepts and what was found."""
     try:
-        return Recipe.model_validate(tree)
+        return Recipe.model_validate(tree, strict=True)  # true is not 1, and "3" is not 3
     except ValidationError as error:
         raise explain(error, source, Recipe, tree) from None

@@ -5,9 +5,9 @@ Knows nothing of torch, data or runs. The docstring under each field is its help
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from greffe.config.bounds import (
     Batch,
@@ -38,6 +38,14 @@ from greffe.errors import RecipeError
 Pooler = Literal["last", "first", "mean", "max", "mean+max"]
 LongTexts = Literal["windows", "cut"]
 """How much of a text longer than the context is read: all of it in windows, or its beginning."""
+
+
+def _tuple_of_list(value: Any) -> Any:
+    """Return a list of TOML as a tuple: recipes are read strictly, and TOML has no tuples."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+Betas = Annotated[tuple[FractionBelowOne, FractionBelowOne], BeforeValidator(_tuple_of_list)]
 
 
 class TokenizerSpec(Spec):
@@ -104,7 +112,7 @@ class TrainSpec(Spec):
     """Final learning rate of cosine and linear, as a fraction of lr."""
     weight_decay: Weight = 0.01
     """AdamW's weight decay of matrices; biases, norms and embeddings have none."""
-    betas: tuple[FractionBelowOne, FractionBelowOne] = (0.9, 0.98)
+    betas: Betas = (0.9, 0.98)
     """AdamW's betas."""
     epsilon: Epsilon = 1e-8
     """AdamW's epsilon."""

@@ -59,3 +59,21 @@ def test_no_more_is_frozen_than_there_is() -> None:
         with pytest.raises(RecipeError, match="cannot be used") as caught:
             recipe.with_changes([f"{key}=4"])
         assert f"{key} = 3 or less" in str(caught.value.expected)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *("train.batch=true", "model.layers=false", "train.freeze=true", "train.lr=true"),
+        *('train.batch="3"', "train.batch=3.0", "model.tied=1", "classification.dropout=true"),
+        *("objective.ratio=true", "train.betas=[true, 0.9]"),
+    ],
+)
+def test_a_value_of_another_type_is_not_converted(change: str) -> None:
+    with pytest.raises(RecipeError, match=change.partition("=")[0]):
+        load_recipe("tiny").with_changes(["objective.kind=masked", change])
+
+
+def test_an_integer_is_a_number_and_a_list_is_a_pair() -> None:
+    train = load_recipe("tiny").with_changes(["train.lr=1", "train.betas=[0, 0.5]"]).train
+    assert (train.lr, train.betas) == (1.0, (0.0, 0.5)) and isinstance(train.lr, float)
