@@ -30,6 +30,9 @@ STANDARD_INPUT = "-"
 LONGEST_RECORD = (
     1 << 26
 )  # bytes: a longer row of a table is an error, such as a missing closing quote
+MOST_CELLS = 1_000_000
+"""Of a row. Each cell needs 60 bytes of memory; separators inside quotes count too, and no text of
+LONGEST_RECORD bytes has as many commas."""
 
 _DOMAIN_NAMES = ("idna", "punycode")  # encodings of one word each: they cannot be read in chunks
 _CHUNK = 1 << 18  # bytes
@@ -37,6 +40,8 @@ _SNIFFED = 1 << 16  # bytes examined to tell text from binary
 # A zstd block of 4 bytes can expand to 128 KiB, and the decompressor returns everything at once:
 # small slices limit the worst case to 8 MB.
 _ZSTD_SLICE = 1 << 8
+# Bytes of memory: xz -9 needs 65 MiB and zstd --ultra -22 needs 128 MiB, but a file may ask 4 GiB.
+_WIDEST_WINDOW = 1 << 28
 
 
 class Line(NamedTuple):
@@ -135,14 +140,24 @@ def read_chunks(source: str) -> Iterator[bytes]:
                 with gzip.open(raw) as unpacked:
                     yield from iter(lambda: unpacked.read(_CHUNK), b"")
             elif compression == "xz":
-                with lzma.open(raw) as unpacked:
-                    yield from iter(lambda: unpacked.read(_CHUNK), b"")
+                yield from _xz_chunks(raw)
             else:
                 yield from iter(lambda: raw.read1(_CHUNK), b"")
     except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+        if "memory" in str(error).lower():
+            raise _wide_window(source, error) from None
         raise damaged(source, error) from None
     except OSError as error:
         raise DataError(f"{source} cannot be read.", found=error.strerror or str(error)) from None
+
+
+def _wide_window(source: str, error: BaseException) -> DataError:
+    return DataError(
+        f"{source} needs too much memory to be decompressed.",
+        expected=f"a dictionary or window of less than {_WIDEST_WINDOW >> 20} MiB",
+        found=str(error),
+        hint="compress it again with xz -9, or with zstd without --long",
+    )
 
 
 def _standard_input() -> AbstractContextManager[BufferedReader]:
@@ -158,9 +173,29 @@ def _standard_input() -> AbstractContextManager[BufferedReader]:
     return nullcontext(cast(BufferedReader, stdin))
 
 
+def _xz_chunks(raw: BinaryIO) -> Iterator[bytes]:
+    # Python's file reader does not limit the dictionary, and ignores what follows a stream if it
+    # is not another one.
+    data = raw.read(_CHUNK)
+    while True:
+        stream = lzma.LZMADecompressor(memlimit=_WIDEST_WINDOW)
+        while not stream.eof:
+            data = data or (raw.read(_CHUNK) if stream.needs_input else b"")
+            if stream.needs_input and not data:
+                raise EOFError("the file ends inside a compressed stream")
+            if text := stream.decompress(data, _CHUNK):
+                yield text
+            data = b""
+        data = stream.unused_data.lstrip(b"\0")  # padding
+        while not data:
+            if not (more := raw.read(_CHUNK)):
+                return
+            data = more.lstrip(b"\0")
+
+
 def _zstd_chunks(raw: BinaryIO) -> Iterator[bytes]:
     # zstandard's file reader does not notice that a file ends in the middle of a frame.
-    decompressor = zstandard.ZstdDecompressor()
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_WIDEST_WINDOW)
     frame = None
     while data := raw.read(_ZSTD_SLICE):
         while data:
@@ -245,6 +280,17 @@ def too_long(source: str, number: int) -> DataError:
         found="no end of the row",
         hint="if the file is plain text, give it a name that ends in .txt",
     )
+
+
+def check_cells(source: str, number: int, separators: int) -> None:
+    """Raise an error if a row has so many separators that its cells would fill the memory."""
+    if separators >= MOST_CELLS:
+        raise DataError(
+            f"The row that begins on line {number} of {source} has too many cells.",
+            expected=f"at most {MOST_CELLS:,} cells",
+            found=f"{separators:,} separators",
+            hint="if the file is plain text, give it a name that ends in .txt",
+        )
 
 
 def cut_point(data: bytes, limit: int) -> int:

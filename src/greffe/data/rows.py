@@ -18,7 +18,7 @@ from greffe.data.columns import (
     like_names,
     list_columns,
 )
-from greffe.data.files import LONGEST_RECORD, Line, too_long, whole_lines
+from greffe.data.files import LONGEST_RECORD, Line, check_cells, too_long, whole_lines
 from greffe.errors import DataError
 from greffe.parsing import ParseError, parse_json
 
@@ -153,6 +153,7 @@ def _records(source: str, encoding: str, delimiter: str) -> Iterator[tuple[int, 
         yield from _csv_records(source, encoding, delimiter)
         return
     for line in whole_lines(source, encoding):
+        check_cells(source, line.number, line.text.count("\t"))
         cells = [_unquote(cell) for cell in line.text.split("\t")]
         yield line.number, cells if line.text else []
 
@@ -177,14 +178,16 @@ def _unquote(cell: str) -> str:
 
 
 class _Feed:
-    """Lines for csv.reader; limits the size of one record."""
+    """Lines for csv.reader; limits the size of one record and the number of its cells."""
 
-    def __init__(self, lines: Iterator[Line], source: str) -> None:
+    def __init__(self, lines: Iterator[Line], source: str, delimiter: str) -> None:
         self.lines = lines
         self.source = source
+        self.delimiter = delimiter
         self.number = 0  # of the last line given
         self.start = 1  # line on which the record begins
         self.size = 0
+        self.separators = 0
 
     def __iter__(self) -> Iterator[str]:
         for line in self.lines:
@@ -192,16 +195,18 @@ class _Feed:
             self.size += line.size
             if self.size > LONGEST_RECORD:
                 raise too_long(self.source, self.start)
+            self.separators += line.text.count(self.delimiter)
+            check_cells(self.source, self.start, self.separators)
             yield f"{line.text}\n"
 
     def begin(self) -> None:
         self.start = self.number + 1
-        self.size = 0
+        self.size = self.separators = 0
 
 
 def _csv_records(source: str, encoding: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     _allow_long_cells()
-    feed = _Feed(whole_lines(source, encoding), source)
+    feed = _Feed(whole_lines(source, encoding), source, delimiter)
     reader = csv.reader(feed, delimiter=delimiter, strict=True)
     while True:
         feed.begin()
@@ -232,6 +237,8 @@ def _find_delimiter(source: str, encoding: str, given: Sequence[str | None]) -> 
     _allow_long_cells()
     lines = (line.text for line in whole_lines(source, encoding) if line.text)
     first = next(lines, "")
+    for delimiter in ",;\t":
+        check_cells(source, 1, first.count(delimiter))
     if len(_split(first, ",")) != 1:
         return ","
     named = {name for name in given if name is not None}

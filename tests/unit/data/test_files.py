@@ -127,6 +127,35 @@ def test_a_corrupt_compressed_file_is_refused(tmp_path: Path, suffix: str) -> No
         list(read_chunks(source))
 
 
+def wide_zstd(data: bytes) -> bytes:
+    options = zstandard.ZstdCompressionParameters(window_log=21, write_content_size=False)
+    stream = zstandard.ZstdCompressor(compression_params=options).compressobj()
+    return stream.compress(data) + stream.flush()
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".xz", lzma.compress), (".zst", wide_zstd)])
+def test_a_file_that_needs_much_memory_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    suffix: str,
+    pack: Callable[[bytes], bytes],
+) -> None:
+    source = written(tmp_path / f"a.txt{suffix}", pack(b"a text\n" * 1000))
+    assert b"".join(read_chunks(source)) == b"a text\n" * 1000
+    monkeypatch.setattr(files, "_WIDEST_WINDOW", 1 << 20)
+    with pytest.raises(DataError, match="too much memory") as caught:
+        list(read_chunks(source))
+    assert "1 MiB" in str(caught.value.expected)
+
+
+def test_what_follows_an_xz_stream_is_padding_or_another_stream(tmp_path: Path) -> None:
+    one, two = lzma.compress(b"one\n"), lzma.compress(b"two\n")
+    padded = written(tmp_path / "a.xz", one + bytes(1 << 19) + two + bytes(4))
+    assert b"".join(read_chunks(padded)) == b"one\ntwo\n"
+    with pytest.raises(DataError, match="damaged"):
+        list(read_chunks(written(tmp_path / "b.xz", one + b"garbage")))
+
+
 def test_a_flipped_byte_inside_gzip_is_refused(tmp_path: Path) -> None:
     data = bytearray(gzip.compress(b"".join(b"%d " % (n**3) for n in range(30000))))
     data[len(data) // 2] ^= 0xFF

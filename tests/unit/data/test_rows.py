@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.unit.data.reading import documents, examples, texts, written
 
+from greffe.data import files
 from greffe.data.tables import Example
 from greffe.errors import DataError
 
@@ -173,6 +174,20 @@ def test_csv_keeps_commas_quotes_and_line_ends_in_quotes(tmp_path: Path) -> None
 def test_csv_fields_may_be_long(tmp_path: Path) -> None:
     word = "mot " * 50_000
     assert documents(written(tmp_path / "a.csv", f"text,label\n{word},1\n")) == [word]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_row_of_very_many_cells_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, is_first: bool
+) -> None:
+    monkeypatch.setattr(files, "MOST_CELLS", 10)
+    separator = "," if suffix == "csv" else "\t"
+    good, bad = separator.join(["label", "text"]), separator.join("abcdefghijk")
+    rows = [bad, good] if is_first else [good, separator.join("ab"), bad]
+    source = written(tmp_path / f"a.{suffix}", "\n".join(rows).encode())
+    with pytest.raises(DataError, match=f"line {1 if is_first else 3} .*too many cells"):
+        examples(source)
 
 
 def test_the_first_cell_may_be_long(tmp_path: Path) -> None:
