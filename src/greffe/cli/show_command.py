@@ -99,7 +99,10 @@ def _recipe_of(name: str) -> tuple[Recipe, RunDirectory | None]:
     from greffe.run import open_base, or_a_shipped_base, run_path
 
     if run_path(name).is_dir():
+        from greffe.training.checkpoint import check_recipe
+
         run = open_base(name)
+        check_recipe(run)
         return run.recipe(), run
     try:
         return load_recipe(name), None

@@ -57,7 +57,7 @@ def load_weights(path: Path, expected_hash: str | None, model: Model) -> dict[st
 
     The model may be empty, so that nothing is allocated for a file that does not fit it.
     """
-    _check_exact(_shapes(model.state_dict()), read_header(path).shapes, str(path))
+    check_shapes(path, model)
     weights = load_tensors(path, expected_hash)
     whole = [name for name, tensor in weights.items() if not tensor.is_floating_point()]
     if whole:
@@ -68,6 +68,11 @@ def load_weights(path: Path, expected_hash: str | None, model: Model) -> dict[st
         )
     check_finite(weights, path)
     return weights
+
+
+def check_shapes(path: Path, model: Model) -> None:
+    """Raise an error unless a file has exactly the tensors of `model`; no tensor is read."""
+    _check_exact(_shapes(model.state_dict()), read_header(path).shapes, str(path))
 
 
 def check_finite(weights: Mapping[str, Tensor], path: Path) -> None:

@@ -21,7 +21,7 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
 from greffe.model.model import Model, blank_model, empty_model
 from greffe.model.tensor_header import read_header
-from greffe.model.weights import load_exact, load_tensors, load_weights, save_tensors
+from greffe.model.weights import check_shapes, load_exact, load_tensors, load_weights, save_tensors
 from greffe.output_folder import OutputFolder
 from greffe.progress import notice
 from greffe.run import RunDirectory
@@ -303,6 +303,14 @@ def load_model_and_hash(run: RunDirectory) -> tuple[Model, str]:
     weights, digest = run_weights(run)
     load_exact(model, weights, run.name)
     return model.eval(), digest
+
+
+def check_recipe(run: RunDirectory) -> None:
+    """Raise an error if a finished run's recipe is not that of its weights; none is read."""
+    manifest = run.manifest()
+    if manifest.status == "finished":
+        model = empty_model(run.recipe().model, manifest.vocab, manifest.heads)
+        check_shapes(run.weights_path, model)
 
 
 def load_tokenizer(run: RunDirectory) -> Tokenizer:

@@ -27,6 +27,17 @@ def test_a_run_is_shown_with_its_parameters(command: Command, classifier: Path) 
     assert "classifier" in text and f"{found['base']['counted']:,}" in text
 
 
+@pytest.mark.parametrize("recipe", ["", "[model]\nwidth = 64\n"])
+@pytest.mark.parametrize("words", [(), ("mask",)])
+def test_a_recipe_that_is_not_of_the_weights_is_not_shown(
+    command: Command, classifier: Path, recipe: str, words: tuple[str, ...]
+) -> None:
+    (classifier / "recipe.toml").write_text(recipe)
+    outcome = command("show", *words, classifier)
+    assert outcome.code == 3 and outcome.out == ""
+    assert "do not fit" in outcome.err
+
+
 @pytest.mark.parametrize("kind", ["mask", "positions"])
 def test_drawings_in_the_terminal_and_as_files(
     command: Command, classifier: Path, tmp_path: Path, kind: str
