@@ -38,9 +38,9 @@ def parse_json(data: bytes | str, *, nan_is_null: bool = False) -> Any:
     return value
 
 
-def format_json(value: Any, indent: int | None = None) -> str:
+def format_json(value: Any, indent: int | None = None, *, ascii_only: bool = False) -> str:
     """Return a value as JSON; a number that is not finite is a bug, and a ValueError."""
-    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    return json.dumps(value, indent=indent, ensure_ascii=ascii_only, allow_nan=False)
 
 
 def parse_toml(text: str) -> dict[str, Any]:

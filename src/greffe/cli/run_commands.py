@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 import typer
 
 from greffe.cli import flags
+from greffe.cli.json_output import print_json
 from greffe.config.bounds import (
     NewTokens,
     PositiveFraction,
@@ -25,7 +26,6 @@ from greffe.config.bounds import (
 from greffe.config.option_groups import Without
 from greffe.config.options import Reading
 from greffe.display import terminal_text
-from greffe.parsing import format_json
 
 if TYPE_CHECKING:
     from greffe.inference.predict import Prediction
@@ -57,7 +57,7 @@ def evaluate(
     set_up_compute()
     result = api.load(run).evaluate(data, reading=reading, long=long)
     if as_json:
-        print(format_json(result.to_json()))
+        print_json(result.to_json())
     else:
         print(result.summary())
         print_tables(evaluation_tables(result))
@@ -154,13 +154,11 @@ def fill(
 
     gaps = api.load(run).fill(text, top=top)
     if as_json:
-        print(
-            format_json(
-                [
-                    [{"word": f.word, "probability": f.probability, "text": f.text} for f in gap]
-                    for gap in gaps
-                ]
-            )
+        print_json(
+            [
+                [{"word": f.word, "probability": f.probability, "text": f.text} for f in gap]
+                for gap in gaps
+            ]
         )
     else:
         print_tables(fill_tables(gaps))
@@ -227,4 +225,4 @@ def _print_predictions(
                 "score": prediction.score,
                 "probabilities": prediction.probabilities,
             }
-            print(format_json(row), flush=True)
+            print_json(row)

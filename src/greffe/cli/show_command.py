@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from greffe.cli import flags
+from greffe.cli.json_output import print_json
 from greffe.config.bounds import Drawn
 from greffe.errors import InputError, RecipeError
-from greffe.parsing import format_json
 from greffe.progress import notice
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def show(
     if manifest:
         found["run"] = manifest.model_dump(mode="json")
     if as_json:
-        print(format_json(found, indent=2))
+        print_json(found, indent=2)
     else:
         print_tables(tables)
         print(memory, end="\n" if memory else "")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from greffe.cli import flags
+from greffe.cli.json_output import print_json
 from greffe.config.option_groups import Without
 from greffe.config.options import Comparison, Output, Reading, Tables, Training
 from greffe.display import terminal_text
-from greffe.parsing import format_json
 
 if TYPE_CHECKING:
     from greffe.api import Study
@@ -88,7 +88,7 @@ def doctor(
     findings = api.doctor(tables=tables, corpus=corpus or [], run=from_, reading=reading)
     checked = check_titles(with_model=from_ is not None, with_corpus=bool(corpus))
     if as_json:
-        print(format_json(_as_json(findings, checked)))
+        print_json(_as_json(findings, checked))
     else:
         _print_findings(findings, checked)
     if strict and any(finding.severity == "serious" for finding in findings):
@@ -100,7 +100,7 @@ def _print_study(study: Study, language: flags.Language, as_json: bool) -> None:
     from greffe.cli.terminal_tables import print_tables
 
     if as_json:
-        print(format_json(study.results.model_dump(mode="json")))
+        print_json(study.results.model_dump(mode="json"))
         return
     print_tables(study_tables(study.results))
     found = study.verdict_in(language)
