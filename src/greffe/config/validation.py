@@ -18,7 +18,7 @@ def explain(
     """Return the first problem: its key, what it accepts, what was found, and a suggestion."""
     problem = error.errors(include_url=False)[0]
     path = _written(root, [str(part) for part in problem["loc"]], tree)
-    key = ".".join(path) or "recipe"
+    key = ".".join(path)
     found = problem.get("input")
     if problem["type"] == "extra_forbidden":
         known = list(section_at(root, path[:-1], tree).model_fields)
@@ -37,7 +37,9 @@ def explain(
             hint=_suggestion(str(found), kinds.split(", "), []),
         )
     return RecipeError(
-        f"{source}: {key} cannot be used.",
+        f"{source}: {key} cannot be used."
+        if path
+        else f"{source}: two keys contradict each other.",
         expected=problem["msg"].removeprefix("Value error, "),
         found=None if isinstance(found, Mapping | BaseModel) else quote(found),
         hint="greffe show RECIPE --json prints every key with its value",
