@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from greffe.data.columns import Row, Table
-from greffe.data.files import damaged, open_file, read_chunks, split_suffix
+from greffe.data.files import LONGEST_RECORD, damaged, open_file, read_chunks, split_suffix
 from greffe.data.parquet_pages import PageError, read_footer, rows_at_once
 from greffe.errors import DataError, MissingExtraError
 
@@ -133,9 +133,15 @@ class HubTable(Table):
         dataset = _load(self.source).select_columns(names)
         with _explained(self.source):
             for number, row in enumerate(dataset, start=1):
-                yield number, [self._named(name, row[name]) for name in names]
+                yield number, [self._cell(number, name, row[name]) for name in names]
 
-    def _named(self, column: str, value: object) -> object:
+    def _cell(self, number: int, column: str, value: object) -> object:
+        if isinstance(value, str | bytes) and len(value) > LONGEST_RECORD:
+            raise DataError(
+                f"{self.location(number)} is too long.",
+                expected=f"texts of at most {LONGEST_RECORD:,} characters",
+                found=f"{len(value):,} characters in {column}",
+            )
         classes = self.class_names.get(column)
         if classes is None or not isinstance(value, int):
             return value

@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 from tests.unit.data.reading import documents, examples, texts, written
 
+from greffe.data import columnar
 from greffe.data.tables import Example
 from greffe.errors import DataError, MissingExtraError
 
@@ -163,6 +164,17 @@ def test_a_local_dataset_folder_of_json_lines(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="has no column 'message'") as caught:
         documents(f"hf:{tmp_path}", text_column="message")
     assert "id, avis" in str(caught.value)
+
+
+def test_a_value_of_a_dataset_is_as_long_as_a_row_of_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = ("short", "x" * 21)
+    written(tmp_path / "train.jsonl", "".join(json.dumps({"text": row}) + "\n" for row in rows))
+    monkeypatch.setattr(columnar, "LONGEST_RECORD", 20)
+    with pytest.raises(DataError, match=r"2.* is too long") as caught:
+        documents(f"hf:{tmp_path}")
+    assert "21 characters in text" in str(caught.value.found)
 
 
 def test_a_folder_that_the_datasets_library_saved(tmp_path: Path) -> None:
