@@ -14,7 +14,7 @@ from greffe.cli.show_command import show
 from greffe.cli.study_commands import compare, doctor, report
 from greffe.cli.train_commands import demo, ensemble, finetune, lab, linear, prepare, pretrain
 from greffe.display import terminal_text
-from greffe.errors import GreffeError, InterruptedRunError
+from greffe.errors import GreffeError, InputError, InterruptedRunError
 from greffe.machine import memory_errors, reports_errors
 
 app = typer.Typer(
@@ -64,6 +64,7 @@ def main() -> None:
         with memory_errors():
             _replace_closed_streams()
             _replace_what_cannot_be_shown()
+            _check_current_folder()
             app(prog_name="greffe")
     except GreffeError as error:
         _fail(str(error), error.exit_code)
@@ -91,6 +92,16 @@ def _replace_closed_streams() -> None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+
+
+def _check_current_folder() -> None:
+    """Raise an error if the current folder was removed: libraries abort the process then."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise InputError(
+            "The current folder does not exist any more.", hint="change to another folder: cd"
+        ) from None
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -148,3 +148,16 @@ def test_a_closed_stream_is_no_traceback_and_no_other_stream(words: str, code: i
     assert {whole.returncode, no_output.returncode, no_errors.returncode} == {code}
     assert no_output.stderr == whole.stderr
     assert no_errors.stdout == whole.stdout
+
+
+def test_a_current_folder_that_was_removed_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    done = subprocess.run(
+        f'rmdir ../gone && "{sys.executable}" -m greffe predict greffe-fr text',
+        shell=True,
+        cwd=tmp_path / "gone",
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and done.stdout == ""
+    assert "current folder does not exist" in done.stderr
