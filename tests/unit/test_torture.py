@@ -11,12 +11,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tools.torture.cases import every_write
 from tools.torture.disturbed import all_points
 from tools.torture.fingerprint import differences, fingerprint
 from tools.torture.processes import Ending
 from tools.torture.tally import Case, Tally, summary, table
 from tools.torture.verbs import VERBS
-from tools.torture.workshop import Undisturbed
+from tools.torture.workshop import Undisturbed, Workshop
 
 ROOT = Path(__file__).parents[2]
 # Makes a folder, writes a file atomically as greffe does, and removes another.
@@ -191,6 +192,8 @@ def test_every_point_is_killed_at_and_only_writes_fail(tmp_path):
     assert [case.number for case in alike] == [3]
     different, alike = all_points(known, "fail")
     assert [case.number for case in different + alike] == [0, 1, 2, 3]
+    workshop = Workshop(tmp_path, {known.verb.name: known}, {})
+    assert list(every_write(workshop)) == different + alike
 
 
 def test_the_table_adds_up_the_cases_of_a_verb():

@@ -14,7 +14,7 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-from tools.torture.cases import run_case, schedule
+from tools.torture.cases import every_write, run_case, schedule
 from tools.torture.disturbed import can_mount
 from tools.torture.processes import load_modules
 from tools.torture.tally import Case, Tally, summary, table
@@ -38,11 +38,12 @@ def main() -> int:
     deadline = time.monotonic() + 60 * options.minutes
     names = [options.only.verb] if options.only else options.verbs
     workshop = open_workshop(folder, names)
-    cases = (
-        iter([options.only] * options.times)
-        if options.only
-        else schedule(workshop, options.seed, can_mount=can_mount(folder / "disk"))
-    )
+    if options.only:
+        cases = iter([options.only] * options.times)
+    elif options.every_write:
+        cases = every_write(workshop)
+    else:
+        cases = schedule(workshop, options.seed, can_mount=can_mount(folder / "disk"))
     run = partial(run_case, workshop=workshop, seed=options.seed)
     tallies = []
     jobs = 1 if options.only else options.jobs  # a case has one folder
@@ -68,6 +69,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=2, help="cases at the same time")
     parser.add_argument("--only", type=Case.parse, help="the one case to repeat, by its name")
     parser.add_argument("--times", type=int, default=1, help="with --only: how often")
+    parser.add_argument(
+        "--every-write", action="store_true", help="fail each write of each verb once, then stop"
+    )
     every = [verb.name for verb in VERBS]
     parser.add_argument("--verbs", nargs="+", choices=every, default=every, help="only these")
     return parser.parse_args()

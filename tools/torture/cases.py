@@ -30,7 +30,7 @@ def schedule(workshop: Workshop, seed: int, *, can_mount: bool) -> Iterator[Case
     then all other points, then random chains for as long as there is time.
     """
     draw = random.Random(f"{seed} schedule")
-    known = [known for known in workshop.undisturbed.values() if known.is_disturbed]
+    known = _disturbed(workshop)
     names = [each.verb.name for each in known]
     writes, writes_alike = _points(known, "fail")
     kills, kills_alike = _points(known, "kill")
@@ -43,6 +43,17 @@ def schedule(workshop: Workshop, seed: int, *, can_mount: bool) -> Iterator[Case
         yield from _spread(cases, draw)
     for number in itertools.count(CHAINS):
         yield from (Case(name, "empty", "chain", number) for name in names)
+
+
+def every_write(workshop: Workshop) -> Iterator[Case]:
+    """Yield a failing write at every point of every verb once: the different points first."""
+    different, alike = _points(_disturbed(workshop), "fail")
+    yield from different
+    yield from alike
+
+
+def _disturbed(workshop: Workshop) -> list[Undisturbed]:
+    return [known for known in workshop.undisturbed.values() if known.is_disturbed]
 
 
 def _spread(cases: Sequence[Case], draw: random.Random) -> list[Case]:
