@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -148,7 +149,6 @@ def test_a_control_group_is_found_with_its_parents(tmp_path: Path) -> None:
 
 
 def test_a_limit_on_the_address_space_counts() -> None:
-    resource = pytest.importorskip("resource")
     script = "from greffe.machine import available_memory; print(available_memory())"
     done = subprocess.run(
         [sys.executable, "-c", script],
