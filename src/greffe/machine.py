@@ -49,6 +49,11 @@ def local_ranks() -> int:
     return _variable("LOCAL_WORLD_SIZE", "1", range(1, MOST_RANKS + 1))
 
 
+def local_rank() -> int:
+    """Return the number of this process among those of this machine."""
+    return _variable("LOCAL_RANK", "0", range(MOST_RANKS))
+
+
 def rank_and_ranks() -> tuple[int, int]:
     """Return the rank of this process, and how many processes train together on all machines."""
     ranks = _variable("WORLD_SIZE", "1", range(1, MOST_RANKS + 1))

@@ -62,6 +62,9 @@ class Lineage(Spec):
     created: Moment
     versions: dict[str, str]
     threads: Count
+    device: str = "cpu"
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """Precision of matrix products and activations; weights are fp32."""
     parent: str | None = None
     parent_weights: str | None = None
     vocabulary_transfer: bool = False

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from greffe.run import RunDirectory
 
 Documents = Literal["line", "paragraph", "file"]
+DeviceName = Literal["auto", "cpu", "cuda", "mps"]
+PrecisionName = Literal["auto", "fp32", "bf16"]
 TokenizerKind = Literal["bpe", "unigram"]
 STUDY_SEEDS = 8
 
@@ -107,10 +109,35 @@ class Training(OptionGroup):
     """Random seed of the weights, the order of texts and the masking."""
     soup: Trainings | None = None
     """Number of fine-tunings whose weights are averaged; default: the recipe's, 1 with a budget."""
+    device: DeviceName | None = None
+    """Where to compute: auto, cpu, cuda or mps; default: the recipe's, auto."""
+    precision: PrecisionName | None = None
+    """Precision of matrix products: auto, fp32 or bf16; default: the recipe's, auto."""
     changes: Annotated[Sequence[str], Flag("--set")] = ()
     """Change any value of the recipe, as in --set train.lr=3e-4. Repeatable."""
     show_tensors: bool = False
     """List what happens to each of the parent's tensors."""
+
+    def flag_changes(self) -> list[str]:
+        """Return the flags as changes of a recipe's [train], which come before --set."""
+        given = {
+            "train.budget": None if self.budget is None else repr(self.budget),
+            "seed": self.seed,
+            "train.soup": self.soup,
+            "train.device": self.device,
+            "train.precision": self.precision,
+        }
+        return [f"{key}={value}" for key, value in given.items() if value is not None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Computing(OptionGroup):
+    """Where a trained model computes, and how."""
+
+    device: DeviceName = "auto"
+    """Where to compute: cpu, cuda or mps; auto: on a GPU if there is one."""
+    precision: PrecisionName = "auto"
+    """Precision of matrix products: fp32 or bf16; auto: the faster, measured if there is much."""
 
 
 def parse_arms(words: Sequence[str]) -> dict[str, Path]:

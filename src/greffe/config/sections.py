@@ -31,6 +31,7 @@ from greffe.config.bounds import (
     Width,
 )
 from greffe.config.components import Direction, ObjectiveSpec, PositionSpec
+from greffe.config.options import DeviceName, PrecisionName
 from greffe.config.spans import Span
 from greffe.config.spec import Spec
 from greffe.errors import RecipeError
@@ -140,6 +141,10 @@ class TrainSpec(Spec):
     """Multiplier of the embedding's learning rate, on top of layer_decay."""
     nonfinite_limit: PositiveCount = 10
     """Stop with an error after this many consecutive steps with a non-finite loss."""
+    device: DeviceName = "auto"
+    """Where to compute: cpu, cuda or mps; auto: on a GPU if there is one."""
+    precision: PrecisionName = "auto"
+    """Precision of matrix products and activations: fp32 or bf16; auto: the faster, measured."""
     threads: Processes = 0
     """Compute threads; 0: one per core."""
     compile: bool | Literal["auto"] = False

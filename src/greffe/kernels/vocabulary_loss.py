@@ -1,5 +1,8 @@
 """Cross-entropy over a large vocabulary without materializing all logits.
 
+Features in bf16 and other devices have kernels of their own, half_vocabulary_loss.py and
+device_vocabulary_loss.py. Here is fp32 on a CPU.
+
 Rows are processed in chunks. A chunk's logits live in one buffer, in which they become exponentials
 and then the gradient. Loss and gradients are computed in one pass with three matrix products. The
 result is exact, and memory does not grow with the number of rows.
@@ -19,13 +22,16 @@ all sizes are multiples of a vector register. The padding for this is internal.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+
+from greffe.kernels.device_vocabulary_loss import device_loss, device_nll
+from greffe.kernels.half_vocabulary_loss import half_loss, half_nll
+from greffe.kernels.scratch import padded, scratch
 
 IGNORED = -100
 CHUNK_BYTES = 48 * 2**20  # of logits: five times as much is 5% faster and takes 150 MB more
@@ -42,6 +48,11 @@ def vocabulary_loss(features: Tensor, weight: Tensor, bias: Tensor, targets: Ten
     """
     if not torch.is_grad_enabled():
         return vocabulary_nll(features, weight, bias, targets).sum()
+    if features.device.type != "cpu":
+        return device_loss(features, weight, bias, targets)
+    if features.dtype == torch.bfloat16:
+        counted = _counted(targets)
+        return half_loss(_rows(features, counted), weight, bias, _rows(targets, counted))
     # torch leaves `apply` untyped.
     loss: Tensor = _VocabularyLoss.apply(features, weight, bias, targets)  # type: ignore[no-untyped-call]
     return loss
@@ -50,9 +61,15 @@ def vocabulary_loss(features: Tensor, weight: Tensor, bias: Tensor, targets: Ten
 @torch.no_grad()
 def vocabulary_nll(features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
     """Return the cross-entropy of each row [N], zero for targets of -100; without gradients."""
-    counted = targets.ne(IGNORED).nonzero().squeeze(1)
-    problem = _Problem(_rows(features, counted), weight, bias, _rows(targets, counted))
-    nll = features.new_zeros(targets.shape)
+    if features.device.type != "cpu":
+        return device_nll(features, weight, bias, targets)
+    counted = _counted(targets)
+    chosen = _rows(features, counted), weight, bias, _rows(targets, counted)
+    nll = weight.new_zeros(targets.shape)
+    if features.dtype == torch.bfloat16:
+        nll[counted] = half_nll(*chosen)
+        return nll
+    problem = _Problem(*chosen)
     for chunk in problem.chunks():
         chunk.exponentiate()
         sums = chunk.exponentials.sum(dim=0)
@@ -69,7 +86,7 @@ class _VocabularyLoss(torch.autograd.Function):
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor
     ) -> Tensor:
         needs_features, ctx.needs_weight, ctx.needs_bias, _ = ctx.needs_input_grad
-        counted = targets.ne(IGNORED).nonzero().squeeze(1)
+        counted = _counted(targets)
         problem = _Problem(_rows(features, counted), weight, bias, _rows(targets, counted))
         features_gradient = torch.zeros_like(features) if needs_features else None
         needs_table = ctx.needs_weight or ctx.needs_bias
@@ -116,9 +133,9 @@ class _Problem:
         self.width = width
         self.ones = width + 1
         self.targets = targets
-        padded_vocab = _padded(vocab, VOCAB_MULTIPLE)
-        padded_width = _padded(width + 2, OTHER_MULTIPLE)
-        self.table = _scratch("table", padded_vocab, padded_width, features)
+        padded_vocab = padded(vocab, VOCAB_MULTIPLE)
+        padded_width = padded(width + 2, OTHER_MULTIPLE)
+        self.table = scratch("table", padded_vocab, padded_width, features)
         self.table[:vocab, :width] = weight
         self.table[:vocab, width] = bias
         self.table[vocab:, :width] = 0.0
@@ -128,7 +145,7 @@ class _Problem:
         self.used_table = self.table[:, : self.ones + 1]
         self.target_weights = weight[targets]
         self.target_logits = (features * self.target_weights).sum(dim=1) + bias[targets]
-        self.features = features.new_zeros(_padded(len(features), OTHER_MULTIPLE), padded_width)
+        self.features = features.new_zeros(padded(len(features), OTHER_MULTIPLE), padded_width)
         some = self.features[: len(features)]
         some[:, :width] = features
         some[:, width] = 1.0
@@ -140,10 +157,10 @@ class _Problem:
             return
         count, vocab = len(self.features), len(self.table)
         most = max(1, CHUNK_BYTES // (vocab * self.table.element_size()))
-        size = _padded(-(-count // -(-count // most)), OTHER_MULTIPLE)
+        size = padded(-(-count // -(-count // most)), OTHER_MULTIPLE)
         for start in range(0, count, size):
             stop = min(start + size, count)
-            logits = _scratch("logits", vocab, stop - start, self.table)
+            logits = scratch("logits", vocab, stop - start, self.table)
             rows = slice(start, min(stop, len(self.targets)))
             yield _Chunk(self, rows, self.features[start:stop], logits)
 
@@ -197,6 +214,11 @@ class _Chunk:
         return self.features / sums[:, None]
 
 
+def _counted(targets: Tensor) -> Tensor:
+    """Return the indices of the targets that count."""
+    return targets.ne(IGNORED).nonzero().squeeze(1)
+
+
 def _rows(values: Tensor, numbers: Tensor) -> Tensor:
     """Select rows, without a copy if all are selected."""
     return values if len(numbers) == len(values) else values[numbers]
@@ -204,22 +226,3 @@ def _rows(values: Tensor, numbers: Tensor) -> Tensor:
 
 def _are_safe(sums: Tensor) -> bool:
     return bool(sums.max() < LARGEST_SUM)
-
-
-def _padded(size: int, multiple: int) -> int:
-    return -(-size // multiple) * multiple
-
-
-_scratches = threading.local()
-
-
-def _scratch(name: str, rows: int, columns: int, like: Tensor) -> Tensor:
-    """Return a buffer kept between calls: allocating new pages costs as much as filling them."""
-    kept: Tensor | None = getattr(_scratches, name, None)
-    size = rows * columns
-    if kept is None or kept.dtype != like.dtype or kept.device != like.device or len(kept) < size:
-        # A buffer allocated in inference mode could not be written to by a later training step.
-        with torch.inference_mode(False):
-            kept = torch.empty(size, dtype=like.dtype, device=like.device)
-        setattr(_scratches, name, kept)
-    return kept[:size].view(rows, columns)

@@ -7,6 +7,7 @@ activations and softmax shows as the distance to the machine's peak. Knows specs
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from greffe.config.sections import ModelSpec
 
@@ -31,3 +32,30 @@ def vocabulary_operations(width: int, vocab: int, positions: int, *, transform: 
     transform: whether it has a linear layer before the matrix, as masked-token heads do.
     """
     return positions * 2 * (width * vocab + (width * width if transform else 0))
+
+
+@dataclass(frozen=True)
+class MatrixProduct:
+    """The product of activations [rows, inputs] with a weight [outputs, inputs]."""
+
+    rows: int
+    inputs: int
+    outputs: int
+    times: int = 1
+    """How often it occurs in a pass."""
+
+
+def matrix_products(
+    spec: ModelSpec, tokens: int, *, vocab: int = 0, predicted: int = 0
+) -> list[MatrixProduct]:
+    """Return the products with weights in a pass over so many tokens, `predicted` with a vocabulary
+    head."""
+    width, layers = spec.width, spec.layers
+    products = [
+        MatrixProduct(tokens, width, 3 * width, layers),
+        MatrixProduct(tokens, width, width, layers),
+        MatrixProduct(tokens, width, spec.feed_forward, layers),
+        MatrixProduct(tokens, spec.feed_forward, width, layers),
+        MatrixProduct(predicted, width, vocab),
+    ]
+    return [product for product in products if product.rows and product.outputs and product.times]

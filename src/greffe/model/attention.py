@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from greffe.kernels.wide_linear import wide_linear
+from greffe.kernels.half_attention import LONGEST, half_attention, pair_order
+from greffe.kernels.linear import linear
 from greffe.model.positions.scheme import PositionScheme
 
 
@@ -36,6 +37,15 @@ class AttentionMask:
         if allowed is not None:
             bias = bias.masked_fill(~allowed, float("-inf"))
         return AttentionMask(is_causal=False, allowed=allowed, scores=bias)
+
+    def added(self, count: int, dtype: torch.dtype) -> Tensor | None:
+        """Return what is added to scores [B, heads, count, count], as a tensor on the CPU."""
+        if self.scores is not None:
+            return self.scores.to(dtype)
+        allowed = _causal(count, past=0, device=None) if self.is_causal else self.allowed
+        if allowed is None:
+            return None
+        return torch.zeros(allowed.shape, dtype=dtype).masked_fill_(~allowed, float("-inf"))
 
 
 def build_mask(
@@ -156,8 +166,25 @@ class Attention(nn.Module):
         cache: LayerCache | None = None,
     ) -> Tensor:
         """Return token vectors [B, T, width] from x [B, T, width] at positions [B or 1, T]."""
+        is_half = uses_half_attention(x.dtype, x.device, x.shape[1]) and cache is None
+        mixed = (
+            self._products(x, mask, position, positions)
+            if is_half
+            else self._fused(x, mask, position, positions, cache)
+        )
+        return linear(mixed, self.out.weight, self.out.bias)
+
+    def _fused(
+        self,
+        x: Tensor,
+        mask: AttentionMask,
+        position: PositionScheme,
+        positions: Tensor,
+        cache: LayerCache | None,
+    ) -> Tensor:
+        """Return what each token reads [B, T, width], with torch's fused kernels."""
         rows, count, width = x.shape
-        split = wide_linear(x, self.qkv.weight, self.qkv.bias).view(
+        split = linear(x, self.qkv.weight, self.qkv.bias).view(
             rows, count, 3, self.heads, width // self.heads
         )
         q, k, v = split.permute(2, 0, 3, 1, 4)  # each [B, heads, T, head width]
@@ -166,5 +193,22 @@ class Attention(nn.Module):
             k, v = cache.append(k, v)
         added = mask.allowed if mask.scores is None else mask.scores.to(q.dtype)
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=added, is_causal=mask.is_causal)
-        result: Tensor = self.out(mixed.transpose(1, 2).reshape(rows, count, width))
-        return result
+        return mixed.transpose(1, 2).reshape(rows, count, width)
+
+    def _products(
+        self, x: Tensor, mask: AttentionMask, position: PositionScheme, positions: Tensor
+    ) -> Tensor:
+        """Return the same in bf16 on a CPU, as matrix products."""
+        rows, count, width = x.shape
+        weight, bias = self.qkv.weight.to(x.dtype), self.qkv.bias.to(x.dtype)
+        rotation = position.rotation(positions, x.dtype)
+        if rotation is not None:
+            order = pair_order(self.heads, width // self.heads)
+            weight, bias = weight[order], bias[order]
+        qkv = F.linear(x, weight, bias).view(rows, count, 3, self.heads, width // self.heads)
+        return half_attention(qkv, rotation, mask.added(count, x.dtype))
+
+
+def uses_half_attention(dtype: torch.dtype, device: torch.device, count: int) -> bool:
+    """Return whether rows of `count` tokens are read by half_attention, not by a fused kernel."""
+    return dtype == torch.bfloat16 and device.type == "cpu" and count <= LONGEST

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 
+import torch
 from torch import Tensor, nn
 
 from greffe.config.sections import ModelSpec
+from greffe.kernels.linear import normalize
 from greffe.model.attention import Cache, build_mask
 from greffe.model.layers import NORM_EPSILON, Block
 from greffe.model.positions.scheme import default_positions
@@ -24,9 +26,9 @@ class Base(nn.Module):
         self.position = spec.position.build(spec)
         self.dropout = nn.Dropout(spec.dropout)
         self.blocks = nn.ModuleList(Block(spec) for _ in range(spec.layers))
-        self.final_norm: nn.Module = (
-            nn.LayerNorm(spec.width, eps=NORM_EPSILON) if spec.norm == "pre" else nn.Identity()
-        )
+        self.final_norm = nn.LayerNorm(spec.width, eps=NORM_EPSILON) if spec.norm == "pre" else None
+        self.dtype = torch.float32
+        """Of activations and matrix products; weights, norms and softmax are fp32."""
         self.embedding_scale = math.sqrt(spec.width) if spec.scale_embedding else 1.0
 
     def forward(
@@ -61,9 +63,8 @@ class Base(nn.Module):
         x = self.embedding(ids)
         if self.embedding_scale != 1.0:
             x = x * self.embedding_scale
-        x = self.dropout(self.position.embed(x, positions))
+        x = self.dropout(self.position.embed(x, positions)).to(self.dtype)
         for index, block in enumerate(self.blocks):
             layer = None if cache is None else cache.layers[index]
             x = block(x, mask, self.position, positions, layer)
-        hidden: Tensor = self.final_norm(x)
-        return hidden
+        return x if self.final_norm is None else normalize(x, self.final_norm)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from greffe.config.sections import ModelSpec
-from greffe.kernels.wide_linear import wide_linear
+from greffe.kernels.linear import linear, normalize
 from greffe.model.attention import Attention, AttentionMask, LayerCache
 from greffe.model.positions.scheme import PositionScheme
 
@@ -26,9 +26,8 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, T, width] → [B, T, width]."""
-        wider = wide_linear(x, self.expand.weight, self.expand.bias)
-        result: Tensor = self.contract(self.activation(wider))
-        return result
+        wider = linear(x, self.expand.weight, self.expand.bias)
+        return linear(self.activation(wider), self.contract.weight, self.contract.bias)
 
 
 class Block(nn.Module):
@@ -56,12 +55,11 @@ class Block(nn.Module):
     ) -> Tensor:
         """[B, T, width] → [B, T, width]."""
         if self.is_pre_norm:
-            seen = self.attention_norm(x)
+            seen = normalize(x, self.attention_norm)
             x = x + self.dropout(self.attention(seen, mask, position, positions, cache))
-            fed = self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+            fed = self.dropout(self.feed_forward(normalize(x, self.feed_forward_norm)))
             result: Tensor = x + fed
             return result
         mixed = self.dropout(self.attention(x, mask, position, positions, cache))
-        x = self.attention_norm(x + mixed)
-        result = self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
-        return result
+        x = normalize(x + mixed, self.attention_norm)
+        return normalize(x + self.dropout(self.feed_forward(x)), self.feed_forward_norm)

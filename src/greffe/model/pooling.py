@@ -16,23 +16,29 @@ def pooled_width(width: int, pooler: Pooler) -> int:
 
 
 def pool(hidden: Tensor, lengths: Tensor | None, pooler: Pooler) -> Tensor:
-    """Return one vector per row of hidden [B, T, width], ignoring padding; zeros for empty rows."""
+    """Return one vector per row of hidden [B, T, width], ignoring padding; zeros for empty rows.
+
+    It has at least single precision, also if the hidden states are bf16.
+    """
     rows, count, _ = hidden.shape
+    exact = torch.promote_types(hidden.dtype, torch.float32)
     if lengths is None:
         lengths = torch.full((rows,), count, device=hidden.device)
     is_real = torch.arange(count, device=hidden.device) < lengths[:, None]  # [B, T]
     is_filled = (lengths > 0)[:, None]  # [B, 1]
     match pooler:
         case "first":
-            return hidden[:, 0].where(is_filled, 0)
+            return hidden[:, 0].where(is_filled, 0).to(exact)
         case "last":
             ends = (lengths - 1).clamp(min=0)
-            return hidden[torch.arange(rows, device=hidden.device), ends].where(is_filled, 0)
+            last = hidden[torch.arange(rows, device=hidden.device), ends]
+            return last.where(is_filled, 0).to(exact)
         case "mean":
-            total = hidden.where(is_real[..., None], 0).sum(dim=1)
-            return total / lengths.clamp(min=1)[:, None].to(hidden.dtype)
+            total = hidden.where(is_real[..., None], 0).sum(dim=1, dtype=exact)
+            return total / lengths.clamp(min=1)[:, None].to(exact)
         case "max":
-            return hidden.where(is_real[..., None], float("-inf")).amax(dim=1).where(is_filled, 0)
+            largest = hidden.where(is_real[..., None], float("-inf")).amax(dim=1)
+            return largest.where(is_filled, 0).to(exact)
         case "mean+max":
             return torch.cat((pool(hidden, lengths, "mean"), pool(hidden, lengths, "max")), dim=-1)
         case _:

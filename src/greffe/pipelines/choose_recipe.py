@@ -36,9 +36,7 @@ def choose_recipe(
     else:
         recipe = load_recipe("small")
     flags = [f"objective.kind={training.objective}"] if training.objective else []
-    flags += [f"train.budget={training.budget!r}"] if training.budget is not None else []
-    flags += [f"seed={training.seed}"] if training.seed is not None else []
-    return recipe.with_changes([*flags, *training.changes])
+    return recipe.with_changes([*flags, *training.flag_changes(), *training.changes])
 
 
 def needs_autosize(training: Training, parent: RunDirectory | None) -> bool:

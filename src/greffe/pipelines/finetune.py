@@ -18,6 +18,7 @@ from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.evaluation.metrics import evaluate_probabilities
 from greffe.inference.predict import class_probabilities, split_windows
+from greffe.model.arithmetic import matrix_products
 from greffe.model.formulas import count_parameters
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.memory import BatchShape, require_training_memory
@@ -25,6 +26,7 @@ from greffe.model.model import Model, build_model
 from greffe.model.weights import base_hash, head_hash, transfer
 from greffe.objectives.classification import ClassificationObjective
 from greffe.objectives.masking import Masker
+from greffe.pipelines.computing import compute_of
 from greffe.pipelines.finetune_recipe import (
     Start,
     build_masker,
@@ -101,6 +103,8 @@ def finetune(
         _require_memory(recipe, design, world, [len(row) for row in rows.ids])
         heads = design.heads.values()
         check_disk(folder, count_parameters(recipe.model, tokenizer.size, heads))
+        products = matrix_products(recipe.model, _part_tokens(recipe, world, rows))
+        compute = compute_of(run, recipe.train, products, world, "fine-tune")
         model = build_model(recipe.model, tokenizer.size, design.heads, recipe.seed)
         parent_weights = _load_weights(model, design, start, show_tensors=training.show_tensors)
         world.broadcast_weights(model)  # a parent in training may change while the ranks read it
@@ -116,6 +120,8 @@ def finetune(
                 direction=design.direction,
                 lineage=new_lineage(
                     threads=threads,
+                    device=compute.device.type,
+                    precision=compute.precision,
                     parent=start.parent.name if start.parent else None,
                     parent_weights=parent_weights,
                     initial_base=base_hash(model),
@@ -127,7 +133,7 @@ def finetune(
             )
             begin_run(run, recipe, tokenizer, manifest)
         world.barrier()
-        state = _train(run, model, tokenizer, design, recipe, parts, rows, world)
+        state = _train(run, compute.place(model), tokenizer, design, recipe, parts, rows, world)
         if world.is_main:
             finish(run, model, state, recipe.train)
         world.barrier()
@@ -164,6 +170,12 @@ class _Design:
     @property
     def causal(self) -> bool:
         return self.direction == "causal"
+
+
+def _part_tokens(recipe: Recipe, world: World, rows: LabelledRows) -> int:
+    """Return the usual number of tokens in one part of a step's batch."""
+    texts = min(recipe.train.batch, len(rows.ids)) / recipe.train.accumulation / world.size
+    return round(max(1.0, texts) * sum(map(len, rows.ids)) / len(rows.ids))
 
 
 def _require_memory(recipe: Recipe, design: _Design, world: World, lengths: Sequence[int]) -> None:

@@ -91,9 +91,7 @@ def _given_recipe(training: Training) -> Recipe | None:
 
 def _changes(training: Training) -> list[str]:
     """Return flags and --set as changes of the run's own [train] and [objective]."""
-    changes = [f"train.budget={training.budget!r}"] if training.budget is not None else []
-    changes += [f"seed={training.seed}"] if training.seed is not None else []
-    changes += [f"train.soup={training.soup}"] if training.soup is not None else []
+    changes = training.flag_changes()
     for change in training.changes:
         if change.startswith("finetune."):
             change = change.replace("finetune.", "train.", 1)

@@ -12,6 +12,7 @@ from greffe.data.corpus import Corpus
 from greffe.data.sampler import RowSampler
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError, RecipeError
+from greffe.model.arithmetic import MatrixProduct, matrix_products
 from greffe.model.formulas import count_parameters
 from greffe.model.memory import (
     BatchShape,
@@ -29,6 +30,7 @@ from greffe.pipelines.choose_recipe import (
     needs_autosize,
     started_recipe,
 )
+from greffe.pipelines.computing import compute_of
 from greffe.pipelines.corpus_batches import RowSource, evaluate_rows, rows_per_evaluation
 from greffe.pipelines.fit import Evaluated, Task, finish, fit
 from greffe.pipelines.prepare import CorpusPlan, find_tokenizer, plan_corpus, write_corpus
@@ -105,6 +107,7 @@ def pretrain(
         tied = recipe.model.tied
         objective = language_spec(recipe.objective).build(text.tokenizer, tied=tied)
         model = build_model(recipe.model, text.tokenizer.size, objective.heads(), recipe.seed)
+        compute = compute_of(run, recipe.train, _products(recipe, world), world, "pretrain")
         parent_weights = _initialize(model, request, text, recipe, run, world)
         if world.is_main and not (run.path / RUN_FILE).exists():
             documents, tokens = text.manifest.documents, text.manifest.tokens
@@ -116,6 +119,8 @@ def pretrain(
                 directions=list(recipe.objective.directions),
                 lineage=new_lineage(
                     threads=threads,
+                    device=compute.device.type,
+                    precision=compute.precision,
                     parent=parent.name if parent else None,
                     parent_weights=parent_weights,
                     vocabulary_transfer=request.transfers_vocabulary,
@@ -127,7 +132,7 @@ def pretrain(
             )
             begin_run(run, recipe, text.tokenizer, manifest)
         world.barrier()
-        state = _train(run, model, objective, text, recipe, world)
+        state = _train(run, compute.place(model), objective, text, recipe, world)
         if world.is_main:
             finish(run, model, state, recipe.train)
         world.barrier()
@@ -245,6 +250,15 @@ def _batch_shape(recipe: Recipe, ranks: int, document_tokens: float) -> BatchSha
         predicted=language.predicted_fraction,
         is_packed=language.fills_rows and 0 < document_tokens < context / 2,
     )
+
+
+def _products(recipe: Recipe, world: World) -> list[MatrixProduct]:
+    """Return the matrix products of one part of a step's batch."""
+    batch = _batch_shape(recipe, world.size, document_tokens=recipe.model.context)
+    tokens = round(batch.rows / batch.parts * batch.row_tokens)
+    predicted = round(tokens * batch.predicted)
+    vocab = recipe.tokenizer.vocab
+    return matrix_products(recipe.model, tokens, vocab=vocab, predicted=predicted)
 
 
 def _plan_text(request: _Request, recipe: Recipe, world: World) -> Corpus | CorpusPlan:

@@ -27,6 +27,8 @@ from greffe.storage import check_space
 from greffe.training.distributed import World
 
 WEIGHT_BYTES = 4
+FREE_KEYS = ("name", "train.device", "train.precision")
+"""What a resumed run may say otherwise: device and precision are compared with the lineage."""
 
 
 def run_folder(output: Output, world: World, sources: Sequence[str | Path] = ()) -> OutputFolder:
@@ -99,7 +101,7 @@ def check_same_recipe(run: RunDirectory, recipe: Recipe) -> None:
     changed = [
         f"{key} was {before.get(key)!r}, now {now.get(key)!r}"
         for key in sorted(before.keys() | now.keys())
-        if before.get(key) != now.get(key) and key != "name"
+        if before.get(key) != now.get(key) and key not in FREE_KEYS
     ]
     if changed:
         raise RecipeError(

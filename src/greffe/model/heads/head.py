@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from greffe.config.components import Formula
+from greffe.kernels.linear import linear
 
 
 class Head(nn.Module, ABC):
@@ -47,7 +47,7 @@ class VocabularyHead(Head):
 
     def forward(self, hidden: Tensor, embedding: Tensor, lengths: Tensor | None = None) -> Tensor:
         """[..., width] → [..., vocab]."""
-        return F.linear(self.features(hidden), *self.decoder(embedding))
+        return linear(self.features(hidden), *self.decoder(embedding))
 
 
 def matrix_parameters(width: int, vocab: int, *, tied: bool) -> Formula:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from greffe.config.components import Formula, HeadSpec
 from greffe.config.sections import ModelSpec
+from greffe.kernels.linear import linear, normalize
 from greffe.model.heads.head import VocabularyHead, matrix_parameters
 from greffe.model.layers import NORM_EPSILON
 
@@ -46,5 +47,5 @@ class MaskedToken(VocabularyHead):
         self.norm = nn.LayerNorm(width, eps=NORM_EPSILON)
 
     def features(self, hidden: Tensor) -> Tensor:
-        result: Tensor = self.norm(F.gelu(self.transform(hidden)))
-        return result
+        transformed = linear(hidden, self.transform.weight, self.transform.bias)
+        return normalize(F.gelu(transformed), self.norm)

@@ -42,5 +42,6 @@ class NextSentence(Head):
 
     def forward(self, hidden: Tensor, embedding: Tensor, lengths: Tensor | None = None) -> Tensor:
         """[B, T, width] → [B, 2]."""
-        result: Tensor = self.score(torch.tanh(self.transform(hidden[:, 0])))
+        first = hidden[:, 0].to(self.score.weight.dtype)
+        result: Tensor = self.score(torch.tanh(self.transform(first)))
         return result

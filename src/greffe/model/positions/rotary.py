@@ -48,6 +48,10 @@ class RotaryPositions(PositionScheme):
         factors = torch.polar(torch.ones_like(turns), turns)
         return _rotate(q, factors), _rotate(k, factors)
 
+    def rotation(self, positions: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        turns = self.angles(positions, dtype)
+        return turns.cos().to(dtype), turns.sin().to(dtype)
+
     def diagram(self, model: ModelSpec, positions: Tensor) -> Diagram:
         cosines = self.angles(positions, torch.float32).cos()[0]
         pair = Label("dimension_pair", "pair of dimensions of a query or key")

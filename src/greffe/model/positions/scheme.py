@@ -28,6 +28,13 @@ class PositionScheme(nn.Module, ABC):
         """Return queries and keys [B, heads, T, head width], both at positions [B or 1, T]."""
         return q, k
 
+    def rotation(self, positions: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor] | None:
+        """Return what `rotate` turns pairs of columns by: cosines and sines, or None.
+
+        Both are [B or 1, T, head width / 2], for kernels that rotate by themselves.
+        """
+        return None
+
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
         """Return what is added to the scores [B or 1, heads, queries, keys], or None."""
         return None

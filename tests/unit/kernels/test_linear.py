@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from greffe.kernels import wide_linear as kernel
-from greffe.kernels.wide_linear import wide_linear
+from greffe.kernels import linear as kernel
+from greffe.kernels.linear import linear
 
 torch.set_num_threads(1)
 
@@ -58,7 +58,7 @@ def calls(monkeypatch):
 @given(leading=leading, inputs=widths, outputs=widths, seed=st.integers(0, 99))
 def test_output_and_gradients_are_those_of_a_plain_layer(leading, inputs, outputs, seed):
     tensors = make(leading, inputs, outputs, seed=seed)
-    torch.testing.assert_close(results(wide_linear, tensors), results(F.linear, tensors))
+    torch.testing.assert_close(results(linear, tensors), results(F.linear, tensors))
 
 
 @settings(deadline=None, max_examples=40)
@@ -66,7 +66,7 @@ def test_output_and_gradients_are_those_of_a_plain_layer(leading, inputs, output
 def test_rounding_in_single_precision_is_that_of_a_plain_layer(leading, inputs, outputs, seed):
     tensors = make(leading, inputs, outputs, torch.float32, seed)
     exact = results(F.linear, [tensor.detach().double().requires_grad_() for tensor in tensors])
-    found = results(wide_linear, tensors)
+    found = results(linear, tensors)
     assert all(tensor.dtype == torch.float32 for tensor in found)
     torch.testing.assert_close([t.double() for t in found], exact, rtol=1e-5, atol=2e-5)
 
@@ -78,14 +78,14 @@ def test_rounding_in_single_precision_is_that_of_a_plain_layer(leading, inputs, 
     outputs=st.integers(1, 6),
 )
 def test_gradients_agree_with_finite_differences(leading, inputs, outputs):
-    assert torch.autograd.gradcheck(wide_linear, make(leading, inputs, outputs))
+    assert torch.autograd.gradcheck(linear, make(leading, inputs, outputs))
 
 
 def test_a_row_alone_and_a_transposed_input_are_fine():
     x, weight, bias = make([7], 5, 11)
-    torch.testing.assert_close(wide_linear(x[2], weight, bias), F.linear(x[2], weight, bias))
+    torch.testing.assert_close(linear(x[2], weight, bias), F.linear(x[2], weight, bias))
     turned = torch.randn(5, 3, 2, dtype=torch.float64).permute(2, 1, 0)
-    torch.testing.assert_close(wide_linear(turned, weight, bias), F.linear(turned, weight, bias))
+    torch.testing.assert_close(linear(turned, weight, bias), F.linear(turned, weight, bias))
 
 
 @pytest.mark.parametrize("outputs", [4, 9])
@@ -95,7 +95,7 @@ def test_what_is_frozen_gets_no_gradient_and_the_others_theirs(moving, outputs):
     whole = results(F.linear, tensors)[1:]
     for tensor, is_moving in zip(tensors, moving, strict=True):
         tensor.requires_grad_(is_moving)
-    found = results(wide_linear, tensors)[1:]
+    found = results(linear, tensors)[1:]
     for name, gradient, expected, is_moving in zip(NAMES, found, whole, moving, strict=True):
         assert (gradient is not None) == is_moving, name
         if is_moving:
@@ -104,17 +104,17 @@ def test_what_is_frozen_gets_no_gradient_and_the_others_theirs(moving, outputs):
 
 def test_with_everything_frozen_there_is_no_graph():
     tensors = [tensor.detach() for tensor in make([3], 4, 9)]
-    assert not wide_linear(*tensors).requires_grad
+    assert not linear(*tensors).requires_grad
 
 
 def test_only_a_layer_that_grows_and_learns_is_widened(calls):
-    wide_linear(*make([3, 2], 4, 9))
+    linear(*make([3, 2], 4, 9))
     assert calls == [(6, 4), (9, 4)]
     calls.clear()
-    wide_linear(*make([3], 4, 4))
-    wide_linear(*make([3], 9, 4))
+    linear(*make([3], 4, 4))
+    linear(*make([3], 9, 4))
     with torch.no_grad():
-        silent = wide_linear(*make([3], 4, 9))
+        silent = linear(*make([3], 4, 9))
     assert calls == []
     assert not silent.requires_grad
     assert torch.equal(silent, F.linear(*make([3], 4, 9)))

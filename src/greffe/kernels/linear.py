@@ -1,8 +1,11 @@
-"""A linear layer with more outputs than inputs, whose bias is part of the matrix products.
+"""Linear layers and layer normalization for activations in fp32 or bf16.
 
-On a CPU, torch writes the bias to the whole output before the product and sums the whole gradient
-again for the bias: two passes over the largest tensors of a transformer. Here the input gets a
-column of ones and the weight its bias as another column, so that the products do both.
+The activations decide the precision; weights are kept in fp32 and converted for each product.
+
+On a CPU, torch writes the bias of an fp32 product to the whole output before the product and sums
+the whole gradient again for the bias: two passes over the largest tensors of a transformer. For
+layers with more outputs than inputs, the input gets a column of ones and the weight its bias as
+another column, so that the products do both. In bf16 the product's own kernel adds the bias.
 """
 
 from __future__ import annotations
@@ -11,21 +14,32 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 MULTIPLE = 16  # columns: aligns the rows of the widened tensors to vector registers
 
 
-def wide_linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Return x [..., in] @ weight [out, in].T + bias [out], equal to F.linear up to rounding."""
     outputs, inputs = weight.shape
-    if outputs <= inputs or not torch.is_grad_enabled():
+    if x.dtype != weight.dtype:
+        return F.linear(x, weight.to(x.dtype), bias.to(x.dtype))
+    is_half = x.dtype == torch.bfloat16
+    if is_half or outputs <= inputs or x.device.type != "cpu" or not torch.is_grad_enabled():
         # Copying the input would cost as much as it saves.
         return F.linear(x, weight, bias)
     # torch leaves `apply` untyped.
     flat: Tensor = _WideLinear.apply(x.reshape(-1, inputs), weight, bias)  # type: ignore[no-untyped-call]
     return flat.view(*x.shape[:-1], outputs)
+
+
+def normalize(x: Tensor, norm: nn.LayerNorm) -> Tensor:
+    """Return a layer normalization in the precision of x; it is computed in fp32."""
+    if x.dtype == norm.weight.dtype or x.device.type == "cpu":
+        return F.layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+    exact = x.to(norm.weight.dtype)
+    return F.layer_norm(exact, norm.normalized_shape, norm.weight, norm.bias, norm.eps).to(x.dtype)
 
 
 class _WideLinear(torch.autograd.Function):
