@@ -77,15 +77,9 @@ class _HalfAttention(torch.autograd.Function):
         of_q = torch.bmm(of_scores, k)
         of_k = torch.bmm(of_scores.transpose(1, 2), q)
         of_qkv = gradient.new_empty(ctx.shape)
-        for number, (part, factor) in enumerate(((of_q, width**-0.5), (of_k, 1.0), (of_v, None))):
+        for number, part in enumerate((of_q, of_k, of_v)):
             source = part.view(rows, heads, count, width).transpose(1, 2)
-            target = of_qkv[:, :, number]
-            if factor is None or cos is None:
-                target.copy_(source) if factor in (None, 1.0) else torch.mul(
-                    source, factor, out=target
-                )
-            else:
-                _rotate(source, cos, -sin, factor, target)
+            _copy(number, source, of_qkv[:, :, number], cos, None if sin is None else -sin)
         return of_qkv, None, None, None
 
 
@@ -94,15 +88,26 @@ def _by_head(qkv: Tensor, cos: Tensor | None, sin: Tensor | None) -> tuple[Tenso
     rows, count, _, heads, width = qkv.shape
     parts = qkv.new_empty(3, rows, heads, count, width)
     by_token = parts.transpose(2, 3)  # [3, B, T, heads, head width]
-    for number, factor in enumerate((width**-0.5, 1.0)):
-        source, target = qkv[:, :, number], by_token[number]
-        if cos is None or sin is None:
-            torch.mul(source, factor, out=target)
-        else:
-            _rotate(source, cos, sin, factor, target)
-    by_token[2].copy_(qkv[:, :, 2])
+    for number in range(3):
+        _copy(number, qkv[:, :, number], by_token[number], cos, sin)
     q, k, v = parts.view(3, rows * heads, count, width)
     return q, k, v
+
+
+def _copy(
+    number: int, source: Tensor, target: Tensor, cos: Tensor | None, sin: Tensor | None
+) -> None:
+    """Copy queries (0), keys (1) or values (2) [B, T, heads, head width] to another layout.
+
+    Queries are scaled, queries and keys rotated. With a negative sine it is its own gradient.
+    """
+    factor = source.shape[-1] ** -0.5 if number == 0 else 1.0
+    if cos is not None and sin is not None and number < 2:
+        _rotate(source, cos, sin, factor, target)
+    elif number == 0:
+        torch.mul(source, factor, out=target)
+    else:
+        target.copy_(source)
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor, factor: float, out: Tensor) -> None:

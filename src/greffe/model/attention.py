@@ -5,7 +5,7 @@ Knows nothing of objectives: the caller says whether attention is causal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +14,16 @@ from torch import Tensor, nn
 from greffe.kernels.half_attention import LONGEST, half_attention, pair_order
 from greffe.kernels.linear import linear
 from greffe.model.positions.scheme import PositionScheme
+
+
+@dataclass(frozen=True)
+class Products:
+    """What attention by matrix products needs besides a layer's input, for all layers."""
+
+    rotation: tuple[Tensor, Tensor] | None
+    """Cosines and sines of the positions [B or 1, T, head width / 2]."""
+    added: Tensor | None
+    """Added to the scores [B or 1, heads or 1, T or 1, T], -inf where not allowed."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,8 @@ class AttentionMask:
     """bool [B or 1, 1, queries or 1, keys], True: may attend; None: to everything, or is_causal."""
     scores: Tensor | None = None
     """float [B or 1, heads, queries, keys] added to the scores, -inf where not allowed."""
+    products: Products | None = None
+    """Set where attention is computed by matrix products, not by a fused kernel."""
 
     def with_bias(self, bias: Tensor | None) -> AttentionMask:
         """Return the mask with a position scheme's bias [B or 1, heads, queries, keys] added."""
@@ -38,14 +50,17 @@ class AttentionMask:
             bias = bias.masked_fill(~allowed, float("-inf"))
         return AttentionMask(is_causal=False, allowed=allowed, scores=bias)
 
-    def added(self, count: int, dtype: torch.dtype) -> Tensor | None:
-        """Return what is added to scores [B, heads, count, count], as a tensor on the CPU."""
-        if self.scores is not None:
-            return self.scores.to(dtype)
+    def with_products(
+        self, position: PositionScheme, positions: Tensor, dtype: torch.dtype
+    ) -> AttentionMask:
+        """Return the mask for attention by matrix products of rows at positions [B or 1, T]."""
+        added = None if self.scores is None else self.scores.to(dtype)
+        count = positions.shape[1]
         allowed = _causal(count, past=0, device=None) if self.is_causal else self.allowed
-        if allowed is None:
-            return None
-        return torch.zeros(allowed.shape, dtype=dtype).masked_fill_(~allowed, float("-inf"))
+        if added is None and allowed is not None:
+            added = torch.zeros(allowed.shape, dtype=dtype).masked_fill_(~allowed, float("-inf"))
+        products = Products(position.rotation(positions, dtype), added)
+        return replace(self, products=products)
 
 
 def build_mask(
@@ -166,11 +181,10 @@ class Attention(nn.Module):
         cache: LayerCache | None = None,
     ) -> Tensor:
         """Return token vectors [B, T, width] from x [B, T, width] at positions [B or 1, T]."""
-        is_half = uses_half_attention(x.dtype, x.device, x.shape[1]) and cache is None
         mixed = (
-            self._products(x, mask, position, positions)
-            if is_half
-            else self._fused(x, mask, position, positions, cache)
+            self._fused(x, mask, position, positions, cache)
+            if mask.products is None
+            else self._products(x, mask.products)
         )
         return linear(mixed, self.out.weight, self.out.bias)
 
@@ -195,20 +209,17 @@ class Attention(nn.Module):
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=added, is_causal=mask.is_causal)
         return mixed.transpose(1, 2).reshape(rows, count, width)
 
-    def _products(
-        self, x: Tensor, mask: AttentionMask, position: PositionScheme, positions: Tensor
-    ) -> Tensor:
+    def _products(self, x: Tensor, products: Products) -> Tensor:
         """Return the same in bf16 on a CPU, as matrix products."""
         rows, count, width = x.shape
         weight, bias = self.qkv.weight.to(x.dtype), self.qkv.bias.to(x.dtype)
-        rotation = position.rotation(positions, x.dtype)
-        if rotation is not None:
+        if products.rotation is not None:
             order = pair_order(self.heads, width // self.heads)
             weight, bias = weight[order], bias[order]
         qkv = F.linear(x, weight, bias).view(rows, count, 3, self.heads, width // self.heads)
-        return half_attention(qkv, rotation, mask.added(count, x.dtype))
+        return half_attention(qkv, products.rotation, products.added)
 
 
-def uses_half_attention(dtype: torch.dtype, device: torch.device, count: int) -> bool:
-    """Return whether rows of `count` tokens are read by half_attention, not by a fused kernel."""
+def uses_products(dtype: torch.dtype, device: torch.device, count: int) -> bool:
+    """Return whether attention in rows of `count` tokens is faster as matrix products."""
     return dtype == torch.bfloat16 and device.type == "cpu" and count <= LONGEST

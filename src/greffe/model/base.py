@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from greffe.config.sections import ModelSpec
 from greffe.kernels.linear import normalize
-from greffe.model.attention import Cache, build_mask
-from greffe.model.layers import NORM_EPSILON, Block
+from greffe.model.attention import Cache, build_mask, uses_products
+from greffe.model.layers import NORM_EPSILON, Block, select_tokens
 from greffe.model.positions.scheme import default_positions
 
 
@@ -40,12 +40,15 @@ class Base(nn.Module):
         documents: Tensor | None = None,
         positions: Tensor | None = None,
         cache: Cache | None = None,
+        chosen: Tensor | None = None,
     ) -> Tensor:
         """Return hidden states [B, T, width] of ids [B, T].
 
         lengths [B] counts the real tokens per row, padding on the right; documents [B, T] isolates
         the documents of a packed row; positions [B or 1, T] continue after the cache by default,
-        and start from zero in each document. A cache is extended by these tokens.
+        and start from zero in each document. A cache is extended by these tokens. With `chosen`
+        [N], indices into the B · T tokens, only their hidden states [N, width] are returned, and
+        the last feed-forward layer is computed for no others.
         """
         past = 0 if cache is None else cache.length
         count = ids.shape[1]
@@ -60,11 +63,16 @@ class Base(nn.Module):
             past=past,
             device=ids.device,
         ).with_bias(self.position.bias(positions, key_positions))
+        if cache is None and uses_products(self.dtype, ids.device, count):
+            mask = mask.with_products(self.position, positions, self.dtype)
         x = self.embedding(ids)
         if self.embedding_scale != 1.0:
             x = x * self.embedding_scale
         x = self.dropout(self.position.embed(x, positions)).to(self.dtype)
         for index, block in enumerate(self.blocks):
             layer = None if cache is None else cache.layers[index]
-            x = block(x, mask, self.position, positions, layer)
+            is_last = index == len(self.blocks) - 1
+            x = block(x, mask, self.position, positions, layer, chosen if is_last else None)
+        if chosen is not None and not self.blocks:
+            x = select_tokens(x, chosen)
         return x if self.final_norm is None else normalize(x, self.final_norm)

@@ -52,14 +52,22 @@ class Block(nn.Module):
         position: PositionScheme,
         positions: Tensor,
         cache: LayerCache | None = None,
+        chosen: Tensor | None = None,
     ) -> Tensor:
-        """[B, T, width] → [B, T, width]."""
+        """[B, T, width] → [B, T, width], or [N, width] of the `chosen` tokens [N] only."""
         if self.is_pre_norm:
             seen = normalize(x, self.attention_norm)
             x = x + self.dropout(self.attention(seen, mask, position, positions, cache))
+            x = x if chosen is None else select_tokens(x, chosen)
             fed = self.dropout(self.feed_forward(normalize(x, self.feed_forward_norm)))
             result: Tensor = x + fed
             return result
         mixed = self.dropout(self.attention(x, mask, position, positions, cache))
-        x = normalize(x + mixed, self.attention_norm)
+        x = x + mixed if chosen is None else select_tokens(x + mixed, chosen)
+        x = normalize(x, self.attention_norm)
         return normalize(x + self.dropout(self.feed_forward(x)), self.feed_forward_norm)
+
+
+def select_tokens(x: Tensor, chosen: Tensor) -> Tensor:
+    """Return the vectors [N, width] of tokens of x [B, T, width], by indices into B · T."""
+    return x.reshape(-1, x.shape[-1]).index_select(0, chosen)

@@ -21,6 +21,7 @@ from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import RecipeError
 from greffe.kernels.vocabulary_loss import vocabulary_loss
+from greffe.model.layers import select_tokens
 from greffe.model.model import Model
 
 
@@ -115,21 +116,23 @@ def vocabulary_term(
     """Return the summed cross-entropy at the target positions: only they go through the head."""
     assert batch.indices is not None and batch.targets is not None
     if hidden is None:
-        hidden = read(model, batch, causal=causal)
+        chosen = read(model, batch, causal=causal, chosen=batch.indices)
+    else:
+        chosen = select_tokens(hidden, batch.indices)
     head = model.vocabulary_head(head_name)
-    chosen = hidden.reshape(-1, hidden.shape[-1]).index_select(0, batch.indices)
     weight, bias = head.decoder(model.base.embedding.weight)
     return vocabulary_loss(head.features(chosen), weight, bias, batch.targets)
 
 
-def read(model: Model, batch: Batch, *, causal: bool) -> Tensor:
-    """Return hidden states [B, T, width] of a batch."""
+def read(model: Model, batch: Batch, *, causal: bool, chosen: Tensor | None = None) -> Tensor:
+    """Return hidden states [B, T, width] of a batch, or [N, width] of the chosen tokens [N]."""
     hidden: Tensor = model.base(
         batch.ids,
         causal=causal,
         lengths=batch.lengths,
         documents=batch.documents,
         positions=batch.positions,
+        chosen=chosen,
     )
     return hidden
 

@@ -133,7 +133,9 @@ def finetune(
             )
             begin_run(run, recipe, tokenizer, manifest)
         world.barrier()
-        state = _train(run, compute.place(model), tokenizer, design, recipe, parts, rows, world)
+        compute.place(model)
+        multiple = compute.row_multiple
+        state = _train(run, model, tokenizer, design, recipe, parts, rows, multiple, world)
         if world.is_main:
             finish(run, model, state, recipe.train)
         world.barrier()
@@ -213,13 +215,16 @@ def _train(
     recipe: Recipe,
     parts: LabelledParts,
     rows: LabelledRows,
+    row_multiple: int,
     world: World,
 ) -> TrainingState:
     """Train the models of the soup, which is one training by default."""
     spec, labels, head = recipe.train, parts.labels, classification_of(recipe)
     lengths = tuple(len(row) for row in rows.ids)
     counts = np.bincount(rows.targets, minlength=len(labels)).tolist()
-    objective = ClassificationObjective(head, counts, causal=design.causal, pad=tokenizer.pad)
+    objective = ClassificationObjective(
+        head, counts, causal=design.causal, pad=tokenizer.pad, multiple=row_multiple
+    )
     masker = build_masker(head.token_dropout, tokenizer)
     held_out = HeldOut(model, tokenizer, labels, parts.valid, causal=design.causal)
     notice(

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
 from greffe.model import attention
 from greffe.model.attention import Attention, AttentionMask, LayerCache, build_mask
@@ -175,6 +176,48 @@ def test_a_mask_is_a_tensor_only_where_it_must_be_and_no_larger(name, monkeypatc
     shape = MASKS.get(name)
     is_causal = name in ("causal", "causal, padded")
     assert seen == [(shape, None if shape is None else torch.bool, is_causal)] * 2
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_bf16_rows_are_read_by_products(name):
+    base = Base(SPEC, vocab=50)
+    base.dtype = torch.bfloat16
+    with profile(activities=[ProfilerActivity.CPU]) as watched:
+        base(IDS, **reading(name)).sum().backward()
+    counts = {event.key: event.count for event in watched.key_averages()}
+    assert counts["aten::bmm"] == 2 * (2 + 4)  # layers: two products forward, four backward
+    assert not [key for key in counts if "scaled_dot_product" in key]
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_long_bf16_rows_are_read_by_the_fused_kernel(name, monkeypatch):
+    monkeypatch.setattr(attention, "LONGEST", COUNT - 1)
+    base = Base(SPEC, vocab=50)
+    base.dtype = torch.bfloat16
+    with profile(activities=[ProfilerActivity.CPU]) as watched:
+        base(IDS, **reading(name)).sum().backward()
+    counts = {event.key: event.count for event in watched.key_averages()}
+    assert counts["aten::_scaled_dot_product_flash_attention_for_cpu"] == 2
+    assert counts["aten::_scaled_dot_product_flash_attention_for_cpu_backward"] == 2
+    assert "aten::_scaled_dot_product_attention_math" not in counts
+
+
+@pytest.mark.parametrize("kind", PositionSpec.kinds().values())
+@pytest.mark.parametrize("name", READINGS)
+def test_products_and_the_fused_kernel_agree_in_bf16(name, kind, monkeypatch):
+    torch.manual_seed(1)
+    base = Base(SPEC.model_copy(update={"position": kind()}), vocab=50)
+    for parameter in base.position.parameters():
+        torch.nn.init.normal_(parameter)
+    exact = base(IDS, **reading(name))
+    base.dtype = torch.bfloat16
+    by_products = base(IDS, **reading(name))
+    monkeypatch.setattr(attention, "LONGEST", 0)
+    fused = base(IDS, **reading(name))
+    real = slice(None) if "lengths" not in READINGS[name] else 0
+    for half in (by_products, fused):
+        assert half.dtype == torch.bfloat16
+        assert (half - exact)[real].norm() < 0.02 * exact[real].norm()
 
 
 # --- what a forward pass keeps for its backward -------------------------------------------------

@@ -76,3 +76,34 @@ def test_rows_without_a_single_token_give_no_nan():
     for causal in (False, True):
         hidden = base(IDS.expand(2, -1), causal=causal, lengths=torch.tensor([0, 5]))
         assert hidden.isfinite().all()
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("layers", [0, 1, 2])
+def test_chosen_tokens_have_the_hidden_states_of_all_tokens(norm, layers):
+    base = Base(changed(norm=norm, layers=layers), 10)
+    ids = torch.arange(15).view(3, 5) % 10
+    chosen = torch.tensor([0, 4, 7, 14])
+    everything = base(ids, causal=False).flatten(0, 1)
+    torch.testing.assert_close(base(ids, causal=False, chosen=chosen), everything[chosen])
+
+
+def test_the_last_feed_forward_layer_reads_chosen_tokens_only():
+    base = Base(changed(layers=2), 10)
+    seen = []
+    for block in base.blocks:
+        block.feed_forward.register_forward_pre_hook(
+            lambda _, args: seen.append(tuple(args[0].shape))
+        )
+    base(IDS, causal=False, chosen=torch.tensor([1, 3]))
+    assert seen == [(1, 5, 8), (2, 8)]
+
+
+def test_weights_and_gradients_are_fp32_when_activations_are_bf16():
+    base = Base(changed(layers=2), 10)
+    base.dtype = torch.bfloat16
+    hidden = base(IDS, causal=False)
+    hidden.float().sum().backward()
+    assert hidden.dtype == torch.bfloat16
+    assert {p.dtype for p in base.parameters()} == {torch.float32}
+    assert {p.grad.dtype for p in base.parameters()} == {torch.float32}
