@@ -31,6 +31,7 @@ from greffe.objectives.classification import ClassificationObjective
 from greffe.objectives.objective import Objective, RowBatch, language_spec
 from greffe.seeding import rng
 from greffe.training.compute import set_up_compute
+from greffe.training.device import choose_compute
 from greffe.training.optim import build_optimizer
 from greffe.training.schedule import Budget
 
@@ -48,6 +49,7 @@ class Configuration:
     finetune: bool = False
 
 
+BF16 = "train.precision=bf16"
 CONFIGURATIONS = {
     "tiny": Configuration("tiny"),
     "small, masked": Configuration("small"),
@@ -69,6 +71,14 @@ CONFIGURATIONS = {
     ),
     "lab, vocabulary 50,001": Configuration("lab"),
     "lab, batch 32": Configuration("lab", ("train.batch=32",)),
+    "small, bf16": Configuration("small", (BF16,)),
+    "small, causal, bf16": Configuration("small", ("objective.kind=causal", BF16)),
+    "small, batch 128, bf16": Configuration("small", ("train.batch=128", BF16)),
+    "small, context 2048, bf16": Configuration(
+        "small", ("model.context=2048", "train.batch=4", BF16)
+    ),
+    "lab, batch 32, bf16": Configuration("lab", ("train.batch=32", BF16)),
+    "fine-tuning small, bf16": Configuration("small", (BF16,), finetune=True),
     "fine-tuning small": Configuration("small", finetune=True),
     "fine-tuning, frozen base": Configuration("small", ("train.freeze=base",), finetune=True),
 }
@@ -95,13 +105,15 @@ def main() -> None:
 def measure(configuration: Configuration) -> dict[str, int]:
     """Return estimate and measurement in bytes."""
     set_up_compute(1)
-    recipe = load_recipe(configuration.recipe).with_changes(configuration.changes)
+    changes = ("train.precision=fp32", *configuration.changes)
+    recipe = load_recipe(configuration.recipe).with_changes(changes)
     tokenizer = tokenizer_of(recipe.tokenizer.vocab)
     make = _finetuning if configuration.finetune else _pretraining
     objective, heads, batches, shape = make(recipe, tokenizer)
     spec = recipe.train
     before = peak_resident()
     model = build_model(recipe.model, tokenizer.size, heads, recipe.seed)
+    choose_compute("cpu", spec.precision, (), what="benchmark").place(model)
     optimizer = build_optimizer(model, spec, recipe.model.layers)
     budget = Budget.parse(ENDLESS, STEPS)
     loop = steps(model, objective, optimizer, lambda _: batches, spec, budget, recipe.seed)

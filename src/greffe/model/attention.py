@@ -220,6 +220,6 @@ class Attention(nn.Module):
         return half_attention(qkv, products.rotation, products.added)
 
 
-def uses_products(dtype: torch.dtype, device: torch.device, count: int) -> bool:
+def uses_products(dtype: torch.dtype | None, device: torch.device, count: int) -> bool:
     """Return whether attention in rows of `count` tokens is faster as matrix products."""
     return dtype == torch.bfloat16 and device.type == "cpu" and count <= LONGEST

@@ -27,8 +27,8 @@ class Base(nn.Module):
         self.dropout = nn.Dropout(spec.dropout)
         self.blocks = nn.ModuleList(Block(spec) for _ in range(spec.layers))
         self.final_norm = nn.LayerNorm(spec.width, eps=NORM_EPSILON) if spec.norm == "pre" else None
-        self.dtype = torch.float32
-        """Of activations and matrix products; weights, norms and softmax are fp32."""
+        self.dtype: torch.dtype | None = None
+        """Of activations and matrix products, if it is not that of the weights."""
         self.embedding_scale = math.sqrt(spec.width) if spec.scale_embedding else 1.0
 
     def forward(
@@ -68,7 +68,8 @@ class Base(nn.Module):
         x = self.embedding(ids)
         if self.embedding_scale != 1.0:
             x = x * self.embedding_scale
-        x = self.dropout(self.position.embed(x, positions)).to(self.dtype)
+        x = self.dropout(self.position.embed(x, positions))
+        x = x if self.dtype is None else x.to(self.dtype)
         for index, block in enumerate(self.blocks):
             layer = None if cache is None else cache.layers[index]
             is_last = index == len(self.blocks) - 1

@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from greffe.config.components import HeadSpec
 from greffe.config.sections import ModelSpec, TrainSpec
 from greffe.errors import OutOfMemoryError
+from greffe.kernels.half_attention import LONGEST
 from greffe.kernels.vocabulary_loss import CHUNK_BYTES
 from greffe.machine import available_memory, local_ranks
 from greffe.model.formulas import base_formulas, count_parameters
 
 FLOAT = 4
+HALF = 2
 CERTAIN = 0.9
 """Fraction of an estimate that is needed for certain, and above which something is refused."""
 MOMENTS = 2
@@ -76,14 +78,22 @@ def weights_need(spec: ModelSpec, vocab: int, heads: Iterable[HeadSpec]) -> Memo
 def training_need(
     spec: ModelSpec, vocab: int, heads: Iterable[HeadSpec], train: TrainSpec, batch: BatchShape
 ) -> MemoryNeed:
-    """Return what training the model on such batches needs."""
+    """Return what training the model on such batches needs.
+
+    With train.precision = auto, which may become bf16, it is the need of bf16.
+    """
     heads = list(heads)
     weights = weights_need(spec, vocab, heads).weights
     frozen = FLOAT * _frozen_parameters(spec, vocab, train)
     tokens = batch.rows / batch.parts * batch.row_tokens
     kept = tokens * _kept_per_token(spec, train, batch)
     kept += _bias(spec, batch) + tokens * batch.predicted * 6 * spec.width
-    activations = FLOAT * kept + _vocabulary_loss(spec, vocab, heads, batch)
+    if _is_half(train):
+        blocks = spec.layers * base_formulas(spec, vocab)["one_layer"][1]
+        activations = HALF * (kept + blocks)  # each step has a copy of the blocks' weights
+    else:
+        activations = FLOAT * kept
+    activations += _vocabulary_loss(spec, vocab, heads, train, batch)
     activations += LIBRARIES + ROW_BYTES * batch.rows * batch.row_tokens
     return MemoryNeed(weights, (1 + MOMENTS) * (weights - frozen), round(activations))
 
@@ -150,12 +160,17 @@ def _kept_per_token(spec: ModelSpec, train: TrainSpec, batch: BatchShape) -> flo
 
     A block keeps its two normalized inputs, queries, keys and values, the attention's output before
     and after its heads are joined, the residual stream, both sides of its activation, what
-    dropout leaves of its two branches, and what positions add.
+    dropout leaves of its two branches, and what positions add. In bf16, short rows also keep the
+    probabilities of their attention, and nothing for positions.
     """
-    vectors = 8 + (2 if spec.dropout else 0) + spec.position.kept_vectors
+    by_products = _is_half(train) and batch.row_tokens <= LONGEST
+    vectors = 8 + (2 if spec.dropout else 0) + (0 if by_products else spec.position.kept_vectors)
     block = vectors * spec.width + 2 * spec.feed_forward
-    # The mask of a packed row is as wide as the row, and every block has a copy as numbers.
-    block += round(batch.row_tokens) if batch.is_packed else 0
+    if by_products:
+        block += round(spec.heads * batch.row_tokens)
+    elif batch.is_packed:
+        # The mask of a packed row is as wide as the row, and every block has a copy as numbers.
+        block += round(batch.row_tokens)
     # The backward pass holds the gradients of one block's widest tensors.
     passing = 2 * max(3 * spec.width, spec.feed_forward)
     return (spec.layers - _frozen_blocks(spec, train)) * block + 2 * spec.width + passing
@@ -170,7 +185,7 @@ def _bias(spec: ModelSpec, batch: BatchShape) -> float:
 
 
 def _vocabulary_loss(
-    spec: ModelSpec, vocab: int, heads: Iterable[HeadSpec], batch: BatchShape
+    spec: ModelSpec, vocab: int, heads: Iterable[HeadSpec], train: TrainSpec, batch: BatchShape
 ) -> float:
     """Return the bytes of the vocabulary loss: its table, a gradient for each head, logits."""
     scoring = [head for head in heads if head.by_piece]
@@ -178,4 +193,10 @@ def _vocabulary_loss(
         return 0
     table = FLOAT * vocab * spec.width
     tokens = batch.rows / batch.parts * batch.row_tokens * batch.predicted
-    return (1 + len(scoring)) * table + min(CHUNK_BYTES, FLOAT * vocab * tokens)
+    size = HALF if _is_half(train) else FLOAT
+    return (size / FLOAT + len(scoring)) * table + min(CHUNK_BYTES, size * vocab * tokens)
+
+
+def _is_half(train: TrainSpec) -> bool:
+    """Whether activations are bf16, or may be."""
+    return train.precision != "fp32"

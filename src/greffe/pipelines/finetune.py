@@ -105,6 +105,8 @@ def finetune(
         check_disk(folder, count_parameters(recipe.model, tokenizer.size, heads))
         products = matrix_products(recipe.model, _part_tokens(recipe, world, rows))
         compute = compute_of(run, recipe.train, products, world, "fine-tune")
+        exact = recipe.with_changes([f"train.precision={compute.precision}"])
+        _require_memory(exact, design, world, [len(row) for row in rows.ids])
         model = build_model(recipe.model, tokenizer.size, design.heads, recipe.seed)
         parent_weights = _load_weights(model, design, start, show_tensors=training.show_tensors)
         world.broadcast_weights(model)  # a parent in training may change while the ranks read it

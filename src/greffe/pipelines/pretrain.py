@@ -104,10 +104,12 @@ def pretrain(
             _check_same_transfer(run, request)
         length = text.manifest.tokens / text.manifest.documents
         _require_memory(recipe, text.tokenizer.size, world, document_tokens=length)
+        compute = compute_of(run, recipe.train, _products(recipe, world), world, "pretrain")
+        exact = recipe.with_changes([f"train.precision={compute.precision}"])
+        _require_memory(exact, text.tokenizer.size, world, document_tokens=length)
         tied = recipe.model.tied
         objective = language_spec(recipe.objective).build(text.tokenizer, tied=tied)
         model = build_model(recipe.model, text.tokenizer.size, objective.heads(), recipe.seed)
-        compute = compute_of(run, recipe.train, _products(recipe, world), world, "pretrain")
         parent_weights = _initialize(model, request, text, recipe, run, world)
         if world.is_main and not (run.path / RUN_FILE).exists():
             documents, tokens = text.manifest.documents, text.manifest.tokens

@@ -22,7 +22,6 @@ from greffe.model.model import Model
 from greffe.progress import notice
 
 Precision = Literal["fp32", "bf16"]
-DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 WORTH = 1.2
 """Times the speed of fp32 from which on bf16 is chosen: products are most of the work, not all."""
@@ -56,7 +55,7 @@ class Compute:
 
     def place(self, model: Model) -> Model:
         """Move a model to the device and let it compute in the precision; return the same model."""
-        model.base.dtype = DTYPES[self.precision]
+        model.base.dtype = torch.bfloat16 if self.precision == "bf16" else None
         return model.to(self.device)
 
 
@@ -96,7 +95,7 @@ def choose_compute(
     if chosen.type != "cpu":
         return _on_gpu(chosen, precision, what)
     if precision == "fp32" or not products:
-        return Compute(chosen, "fp32")
+        return Compute(chosen, "bf16" if precision == "bf16" else "fp32")
     narrowest = min(min(product.inputs, product.outputs) for product in products)
     if precision == "auto" and narrowest < NARROW:
         return Compute(chosen, "fp32")
@@ -147,7 +146,7 @@ def _seconds(product: MatrixProduct) -> tuple[float, float]:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(rows, product.inputs, generator=generator)
     weight = torch.randn(product.outputs, product.inputs, generator=generator)
-    operands = [(x.to(dtype), weight.to(dtype)) for dtype in DTYPES.values()]
+    operands = [(x.to(dtype), weight.to(dtype)) for dtype in (torch.float32, torch.bfloat16)]
     least = [float("inf"), float("inf")]
     with torch.inference_mode():
         for number in range(ROUNDS + 1):
