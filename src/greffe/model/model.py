@@ -6,10 +6,12 @@ Knows nothing of objectives, data or files.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from greffe.config.components import HeadSpec
 from greffe.config.sections import ModelSpec
@@ -72,8 +74,28 @@ class Model(nn.Module):
 
 def empty_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Model:
     """Return a model on the meta device: shapes without memory."""
-    with torch.device("meta"):
+    with torch.device("meta"), _Undrawn():
         return Model(spec, vocab, heads)
+
+
+class _Undrawn(TorchFunctionMode):
+    """Leaves out what layers draw when they are made: on the meta device there is nothing to set.
+
+    torch would import its compiler to draw numbers there, which takes longer than a prediction.
+    """
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Return the tensor as it is for functions of torch.nn.init, else call the function."""
+        kwargs = kwargs or {}
+        if getattr(func, "__module__", None) == nn.init.__name__:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
 
 
 def blank_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Model:
