@@ -11,7 +11,11 @@ class Spec(BaseModel):
     """A frozen group of choices. Unknown keys are errors; docstrings of fields are their help."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        allow_inf_nan=False,
+        defer_build=True,  # a command uses few of the specs that it imports
     )
 
     @classmethod

@@ -79,9 +79,9 @@ def empty_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> M
 
 
 class _Undrawn(TorchFunctionMode):
-    """Leaves out what layers draw when they are made: on the meta device there is nothing to set.
+    """Leaves out the numbers that layers draw when they are made: they are never used.
 
-    torch would import its compiler to draw numbers there, which takes longer than a prediction.
+    On the meta device torch would also import its compiler for them, which takes a second.
     """
 
     def __torch_function__(
@@ -105,7 +105,8 @@ def blank_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> M
         "This model",
         hint="use a smaller model: model.width, model.layers, tokenizer.vocab",
     )
-    return empty_model(spec, vocab, heads).to_empty(device="cpu")
+    with torch.device("cpu"), _Undrawn():
+        return Model(spec, vocab, heads)
 
 
 def build_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec], seed: int) -> Model:
