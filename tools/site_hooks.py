@@ -25,6 +25,7 @@ import greffe
 from greffe import errors, run
 from greffe.cli.main import app
 from greffe.config.registry import Component
+from greffe.config.spec import Spec
 from greffe.study.document import StudyDocument
 
 ROOT = Path(__file__).parents[1]
@@ -261,11 +262,7 @@ def _row(model: type[BaseModel], name: str, field: FieldInfo) -> tuple[str, str,
 
 def _described(model: type[BaseModel], name: str) -> str:
     """The description of a field, from the nearest class that gives one."""
-    for base in model.__mro__:
-        fields = getattr(base, "model_fields", {})
-        if name in fields and fields[name].description:
-            return str(fields[name].description)
-    return ""
+    return model.help_texts().get(name, "") if issubclass(model, Spec) else ""
 
 
 def _model(annotation: Any) -> type[BaseModel] | None:

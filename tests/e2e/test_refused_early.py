@@ -23,7 +23,7 @@ WORK = (
     "greffe.study.arms.linear_fit.fit_linear",
     "greffe.doctor.checks.known_from_corpus.corpus_overlap",
     "greffe.lab.run_lab.mask_task",
-    "greffe.api.run_document",
+    "greffe.api.studies.run_document",
 )
 """The steps that take time; nothing may be refused after the first of them."""
 

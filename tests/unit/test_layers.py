@@ -50,6 +50,7 @@ def test_the_contracts_hold() -> None:
         ("training/optim", "greffe.evaluation.metrics", "Training knows neither evaluation"),
         ("training/optim", "greffe.inference.generate", "Training knows neither evaluation"),
         ("data/text", "torch", "What worker processes load does without torch"),
+        ("inference/predict", "greffe.training.distributed", "Using a run does without"),
     ],
 )
 def test_a_violation_is_reported(copy: Path, module: str, forbidden: str, contract: str) -> None:

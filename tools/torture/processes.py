@@ -29,7 +29,7 @@ from tools.torture.verbs import OUT
 from tools.torture.watch import Aim, install
 
 LOADED_ONCE = (
-    *("greffe.api", "torch._dynamo", "pandas"),
+    *("greffe.api.studies", "greffe.api.training", "torch._dynamo", "pandas"),
     *("sklearn.feature_extraction.text", "sklearn.linear_model", "sklearn.metrics"),
 )
 """Modules that commands load when they need them; loaded before the forks, they cost nothing."""

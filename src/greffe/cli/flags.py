@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import typer
 
 from greffe.config.bounds import FractionBelowOne, bounds_of
-from greffe.config.option_groups import Flag, field_docs, group_parameters
+from greffe.config.field_docs import field_docs
+from greffe.config.option_groups import Flag, group_parameters
 
 _PATHS = {"Examples": Path, "Recipe": Path, "RunDirectory": Path, "Tokenizer": Path}
 """Types of fields that only Python callers can pass; on the command line they are paths."""

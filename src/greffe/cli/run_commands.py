@@ -14,6 +14,7 @@ import typer
 
 from greffe.cli import flags
 from greffe.cli.json_output import print_json
+from greffe.cli.loading import loading
 from greffe.config.bounds import (
     NewTokens,
     PositiveFraction,
@@ -26,6 +27,7 @@ from greffe.config.bounds import (
 from greffe.config.option_groups import Without
 from greffe.config.options import Reading
 from greffe.display import terminal_text
+from greffe.errors import InputError, InterruptedRunError
 
 if TYPE_CHECKING:
     from greffe.inference.predict import Prediction
@@ -50,12 +52,13 @@ def evaluate(
 
     The others are macro F1, scores per class, the confusion matrix, log loss and calibration error.
     """
-    from greffe import api
-    from greffe.cli.terminal_tables import evaluation_tables, print_tables
-    from greffe.training.compute import set_up_compute
+    with loading():
+        from greffe.api import load
+        from greffe.cli.terminal_tables import evaluation_tables, print_tables
+        from greffe.training.compute import set_up_compute
 
     set_up_compute()
-    result = api.load(run).evaluate(data, reading=reading, long=long)
+    result = load(run).evaluate(data, reading=reading, long=long)
     if as_json:
         print_json(result.to_json())
     else:
@@ -76,11 +79,6 @@ def predict(
     long: flags.Long = "windows",
 ) -> None:
     """Print a label and probabilities for each text."""
-    from greffe import api
-    from greffe.data.tables import read_texts
-    from greffe.errors import InputError, InterruptedRunError
-    from greffe.training.compute import set_up_compute
-
     if texts and input_ is not None:
         raise InputError("Texts and --input are mutually exclusive.", hint="leave out one of them")
     if not texts and input_ is None and _is_terminal(sys.stdin):
@@ -89,8 +87,13 @@ def predict(
             expected="texts, --input FILE, or text on standard input",
             hint='greffe predict RUN "Un livre magnifique."',
         )
+    with loading():
+        from greffe.api import load
+        from greffe.data.tables import read_texts
+        from greffe.training.compute import set_up_compute
+
     set_up_compute()
-    classifier = api.load(run)
+    classifier = load(run)
     stream: Iterable[str] = texts or read_texts("-" if input_ is None else input_, reading)
     pending: deque[str] = deque()
     predictions = classifier.stream_predictions(_remember(stream, pending), long=long)
@@ -126,10 +129,11 @@ def generate(
     seed: Annotated[int, flags.number(Seed, help="Random seed.")] = 0,
 ) -> None:
     """Continue a text."""
-    from greffe import api
+    with loading():
+        from greffe.api import load
 
     shown = terminal_text if sys.stdout.isatty() else str
-    for piece in api.load(run).stream(
+    for piece in load(run).stream(
         prompt,
         tokens=tokens,
         temperature=temperature,
@@ -149,10 +153,11 @@ def fill(
     as_json: flags.Json = False,
 ) -> None:
     """Print the most likely words for each <mask>."""
-    from greffe import api
-    from greffe.cli.terminal_tables import fill_tables, print_tables
+    with loading():
+        from greffe.api import load
+        from greffe.cli.terminal_tables import fill_tables, print_tables
 
-    gaps = api.load(run).fill(text, top=top)
+    gaps = load(run).fill(text, top=top)
     if as_json:
         print_json(
             [

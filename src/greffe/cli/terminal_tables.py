@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -12,11 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from greffe.display import terminal_text
-from greffe.evaluation.metrics import Evaluation
-from greffe.inference.fill import Filling
-from greffe.inference.predict import Prediction
-from greffe.model.parameters import Account
-from greffe.run import Manifest
+
+if TYPE_CHECKING:
+    from greffe.evaluation.metrics import Evaluation
+    from greffe.inference.fill import Filling
+    from greffe.inference.predict import Prediction
+    from greffe.model.parameters import Account
+    from greffe.run import Manifest
 
 PIPED_WIDTH = 160
 SHOWN_CHARACTERS = 60

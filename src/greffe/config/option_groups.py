@@ -6,15 +6,14 @@ A function written with a group as parameter, `def f(data, *, output: Output)`, 
 
 from __future__ import annotations
 
-import ast
 import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
-from functools import cache, wraps
-from itertools import pairwise
-from pathlib import Path
+from functools import wraps
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
+
+from greffe.config.field_docs import field_docs
 
 R = TypeVar("R")
 
@@ -85,28 +84,6 @@ def group_parameters(function: Callable[..., Any]) -> dict[str, GroupParameter]:
         if isinstance(annotation, type) and issubclass(annotation, OptionGroup):
             found[name] = GroupParameter(name, annotation, excluded)
     return found
-
-
-def field_docs(group: type[OptionGroup]) -> dict[str, str]:
-    """Return the docstring under each field of a group."""
-    return _docs_in(inspect.getsourcefile(group) or "")[group.__name__]
-
-
-@cache
-def _docs_in(path: str) -> dict[str, dict[str, str]]:
-    """Return the docstrings of fields by class, for all classes of a source file."""
-    nodes = ast.walk(ast.parse(Path(path).read_text("utf-8")))
-    return {node.name: _docs_of(node) for node in nodes if isinstance(node, ast.ClassDef)}
-
-
-def _docs_of(node: ast.ClassDef) -> dict[str, str]:
-    docs = {}
-    for statement, following in pairwise(node.body):
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            match following:
-                case ast.Expr(value=ast.Constant(value=str(text))):
-                    docs[statement.target.id] = " ".join(text.split())
-    return docs
 
 
 def flat_keywords(function: Callable[..., R]) -> Callable[..., R]:

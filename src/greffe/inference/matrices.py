@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
+from pydantic import ConfigDict
 from torch import Tensor
 
 from greffe.config.sections import ModelSpec
@@ -22,6 +23,9 @@ DIGITS = 4
 
 class Matrix(Spec):
     """A matrix to be drawn, on a scale from `low` to `high`; values row by row."""
+
+    # Label is a dataclass, whose docstrings pydantic reads for the schema of report.json.
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     title: Label
     meaning: Label

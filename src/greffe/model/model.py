@@ -6,10 +6,12 @@ Knows nothing of objectives, data or files.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from greffe.config.components import HeadSpec
 from greffe.config.sections import ModelSpec
@@ -72,8 +74,28 @@ class Model(nn.Module):
 
 def empty_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Model:
     """Return a model on the meta device: shapes without memory."""
-    with torch.device("meta"):
+    with torch.device("meta"), _Undrawn():
         return Model(spec, vocab, heads)
+
+
+class _Undrawn(TorchFunctionMode):
+    """Leaves out the numbers that layers draw when they are made: they are never used.
+
+    On the meta device torch would also import its compiler for them, which takes a second.
+    """
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Return the tensor as it is for functions of torch.nn.init, else call the function."""
+        kwargs = kwargs or {}
+        if getattr(func, "__module__", None) == nn.init.__name__:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
 
 
 def blank_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Model:
@@ -83,7 +105,8 @@ def blank_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> M
         "This model",
         hint="use a smaller model: model.width, model.layers, tokenizer.vocab",
     )
-    return empty_model(spec, vocab, heads).to_empty(device="cpu")
+    with torch.device("cpu"), _Undrawn():
+        return Model(spec, vocab, heads)
 
 
 def build_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec], seed: int) -> Model:

@@ -13,7 +13,8 @@ from typer.testing import CliRunner, Result
 
 from greffe.cli import flags
 from greffe.cli.train_commands import finetune, pretrain
-from greffe.config.option_groups import OptionGroup, Without, field_docs
+from greffe.config.field_docs import field_docs
+from greffe.config.option_groups import OptionGroup, Without
 from greffe.config.options import Comparison, Output, Reading, Tables, TokenizerOptions, Training
 from greffe.errors import RecipeError
 

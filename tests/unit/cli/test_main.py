@@ -37,6 +37,39 @@ def test_help_lists_every_verb_without_heavy_imports() -> None:
     assert done.stdout.endswith("loaded: []\n")
 
 
+HEAVY = (
+    *("greffe.study", "greffe.report", "greffe.doctor", "greffe.lab", "greffe.api.training"),
+    *("greffe.pipelines.fit", "greffe.training.distributed", "torch._dynamo", "torch._inductor"),
+    *("sympy", "sklearn", "scipy", "pandas", "pyarrow", "jinja2", "babel", "matplotlib"),
+)
+"""Modules that take long to load; torch loads others itself."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("predict", "{classifier}", "Ce livre est beau."),
+        ("predict", "{classifier}", "Ce livre est beau.", "--format", "jsonl"),
+        ("generate", "greffe-fr", "Ce livre", "--tokens", "2"),
+        ("fill", "greffe-fr", "Ce livre est <mask>."),
+    ],
+)
+def test_using_a_run_loads_nothing_that_trains_or_reports(
+    words: tuple[str, ...], classifier: Path
+) -> None:
+    arguments = [word.format(classifier=classifier) for word in words]
+    script = (
+        f"import sys; sys.argv = {['greffe', *arguments]}\n"
+        "from greffe.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        f"print('loaded:', sorted(set({HEAVY}) & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout.endswith("loaded: []\n"), done.stdout
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help(command: Command, verb: str) -> None:
     outcome = command(verb, "--help")

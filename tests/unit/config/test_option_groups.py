@@ -6,7 +6,8 @@ from typing import Annotated
 
 import pytest
 
-from greffe.config.option_groups import OptionGroup, Without, field_docs, flat_keywords
+from greffe.config.field_docs import field_docs
+from greffe.config.option_groups import OptionGroup, Without, flat_keywords
 from greffe.config.options import Output, Training
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from greffe.config import options
-from greffe.config.option_groups import OptionGroup, field_docs
+from greffe.config.field_docs import field_docs
+from greffe.config.option_groups import OptionGroup
 from greffe.config.options import Output, parse_arms, parse_label_counts
 from greffe.errors import RecipeError
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
 
 from greffe.config.recipe import Recipe, recipe_from_dict
 from greffe.config.recipe_files import load_recipe
+from greffe.config.spec import Spec
 from greffe.errors import RecipeError
 
 
@@ -42,10 +42,10 @@ def test_only_fine_tunings_are_averaged() -> None:
 
 
 def test_every_field_has_a_help_text() -> None:
-    def check(section: type[BaseModel]) -> None:
+    def check(section: type[Spec]) -> None:
         for name, field in section.model_fields.items():
-            assert field.description, f"{section.__name__}.{name}"
-            if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            assert section.help_texts().get(name), f"{section.__name__}.{name}"
+            if isinstance(field.annotation, type) and issubclass(field.annotation, Spec):
                 check(field.annotation)
 
     check(Recipe)

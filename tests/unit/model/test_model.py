@@ -11,7 +11,7 @@ from greffe.config.sections import ModelSpec
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.heads.head import VocabularyHead
 from greffe.model.heads.next_token_head import NextTokenHead
-from greffe.model.model import build_model
+from greffe.model.model import blank_model, build_model, empty_model
 from greffe.model.parameters import default_heads
 from greffe.model.positions.learned import Learned
 
@@ -137,3 +137,13 @@ def test_scores_of_one_vector_are_those_of_the_row():
     whole = model.scores(hidden, "next_token")
     torch.testing.assert_close(model.scores(hidden[0, -1], "next_token"), whole[0, -1])
     assert model.vocabulary_head("next_token") is model.heads["next_token"]
+
+
+def test_empty_models_draw_no_numbers() -> None:
+    before = torch.get_rng_state()
+    model = empty_model(SPEC, 50, {})
+    assert {parameter.device.type for parameter in model.parameters()} == {"meta"}
+    blank = blank_model(SPEC, 50, {})
+    assert {parameter.device.type for parameter in blank.parameters()} == {"cpu"}
+    assert blank.state_dict().keys() == model.state_dict().keys()
+    assert torch.equal(torch.get_rng_state(), before)

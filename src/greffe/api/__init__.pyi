@@ -1,0 +1,11 @@
+from .runs import Run as Run
+from .runs import load as load
+from .studies import Study as Study
+from .studies import compare as compare
+from .studies import doctor as doctor
+from .studies import report as report
+from .training import ensemble as ensemble
+from .training import finetune as finetune
+from .training import linear as linear
+from .training import prepare as prepare
+from .training import pretrain as pretrain

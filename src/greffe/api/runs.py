@@ -1,0 +1,137 @@
+"""Runs as objects: `load` opens one, `Run` predicts, evaluates, generates and fills.
+
+Loads nothing that trains, studies or reports, so that one text is predicted quickly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Unpack
+
+from greffe.baselines.linear_classifier import LinearClassifier
+from greffe.baselines.linear_runs import load_linear, predict_linear
+from greffe.config.option_groups import Without, flat_keywords
+from greffe.config.options import Reading
+from greffe.config.sections import LongTexts
+from greffe.data.tokenizer import Tokenizer
+from greffe.errors import InputError
+from greffe.evaluation.evaluate import evaluate_classifier, evaluate_predictions
+from greffe.evaluation.metrics import Evaluation
+from greffe.inference.fill import Filling
+from greffe.inference.fill import fill as fill_masks
+from greffe.inference.generate import Choices, generate_text, stream_text
+from greffe.inference.predict import Prediction
+from greffe.inference.predict import predict as predict_labels
+from greffe.machine import guard_memory, memory_errors
+from greffe.model.model import Model
+from greffe.pipelines.labelled import Examples, data_hash, load_examples
+from greffe.pipelines.provenance import lineage_of, trained_on
+from greffe.progress import notice
+from greffe.run import RunDirectory
+from greffe.training.checkpoint import load_model, load_tokenizer
+
+AnyRun = str | Path | RunDirectory
+"""A run's folder, the name of a shipped base, or a run that is already open."""
+TableReading = Annotated[Reading, Without("documents")]
+
+
+class Run(RunDirectory):
+    """One run on disk with its model, which is loaded when it is first needed."""
+
+    @cached_property
+    @memory_errors()
+    def model(self) -> Model:
+        """Base and heads with the run's weights."""
+        self.require_base()
+        return load_model(self)
+
+    @cached_property
+    @memory_errors()
+    def linear(self) -> LinearClassifier:
+        """The classifier of a linear run or an ensemble."""
+        return load_linear(self)
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that the weights were trained with."""
+        self.require_base()
+        return load_tokenizer(self)
+
+    @property
+    def labels(self) -> list[str]:
+        """The classes, in the order of the head's outputs; empty for a language model."""
+        return self.manifest().labels
+
+    @memory_errors()
+    def predict(self, texts: Iterable[str], *, long: LongTexts = "windows") -> list[Prediction]:
+        """Return a label and probabilities for each text; a single text gives a list of one."""
+        several = [texts] if isinstance(texts, str) else texts
+        return list(self.stream_predictions(several, long=long))
+
+    def stream_predictions(
+        self, texts: Iterable[str], *, long: LongTexts = "windows"
+    ) -> Iterator[Prediction]:
+        """Yield predictions one by one, for more texts than fit into memory."""
+        if self.manifest().kind == "linear":
+            if long != "windows":
+                raise InputError(
+                    "A linear model reads the whole text: --long has no effect on it.",
+                    hint="leave it out",
+                )
+            return guard_memory(predict_linear(self.linear, self.labels, texts))
+        predictions = predict_labels(
+            self.model,
+            self.tokenizer,
+            self.labels,
+            texts,
+            causal=self._reads_causally(),
+            long=long,
+        )
+        return guard_memory(predictions)
+
+    @memory_errors()
+    @flat_keywords
+    def evaluate(
+        self, data: Examples, *, reading: TableReading, long: LongTexts = "windows"
+    ) -> Evaluation:
+        """Return accuracy and other metrics on labelled texts that the run was not trained on."""
+        examples = load_examples(data, reading)
+        digest = data_hash(examples)
+        if any(trained_on(run, [digest]) for run in lineage_of(self)):
+            notice("the run was trained on these texts: scores will be optimistic")
+        if self.manifest().kind == "linear":
+            texts = (example.text for example in examples)
+            predictions = self.stream_predictions(texts, long=long)
+            return evaluate_predictions(self.labels, examples, predictions)
+        return evaluate_classifier(
+            self.model,
+            self.tokenizer,
+            self.labels,
+            examples,
+            causal=self._reads_causally(),
+            long=long,
+        )
+
+    @memory_errors()
+    def generate(self, prompt: str = "", **choices: Unpack[Choices]) -> str:
+        """Return the prompt and its continuation."""
+        return generate_text(self.model, self.tokenizer, prompt, **choices)
+
+    def stream(self, prompt: str = "", **choices: Unpack[Choices]) -> Iterator[str]:
+        """Yield the prompt and its continuation piece by piece."""
+        return guard_memory(stream_text(self.model, self.tokenizer, prompt, **choices))
+
+    @memory_errors()
+    def fill(self, text: str, *, top: int = 5) -> list[list[Filling]]:
+        """Return the most likely words for each `<mask>` in the text."""
+        return fill_masks(self.model, self.tokenizer, text, top=top)
+
+    def _reads_causally(self) -> bool:
+        return self.manifest().direction == "causal"
+
+
+def load(path: str | Path) -> Run:
+    """Open the run in a folder, or a shipped base by its name, such as `greffe-fr`."""
+    return Run.open(path)
