@@ -64,7 +64,7 @@ class Base(nn.Module):
             device=ids.device,
         ).with_bias(self.position.bias(positions, key_positions))
         if cache is None and uses_products(self.dtype, ids.device, count):
-            mask = mask.with_products(self.position, positions, self.dtype)
+            mask = mask.with_products(self.position, positions, torch.bfloat16)
         x = self.embedding(ids)
         if self.embedding_scale != 1.0:
             x = x * self.embedding_scale

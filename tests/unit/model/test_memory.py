@@ -25,7 +25,7 @@ from greffe.model.memory import (
 )
 from greffe.model.model import build_model, empty_model
 
-SMALL = load_recipe("small")
+SMALL = load_recipe("small").with_changes(["train.precision=fp32"])
 VOCAB = SMALL.tokenizer.vocab
 ROWS = BatchShape(rows=16, parts=1, row_tokens=256, predicted=0.15)
 Available = Callable[[int | None], None]
@@ -52,10 +52,14 @@ def test_weights_are_four_bytes_for_each_parameter() -> None:
     assert need().optimizer == 3 * size
 
 
-def test_activations_are_at_least_what_autograd_keeps() -> None:
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_activations_are_at_least_what_autograd_keeps(precision: str) -> None:
     """Exactly what a forward pass saves, without the transient tensors of the backward pass."""
-    recipe = SMALL.with_changes(["model.width=64", "model.feed_forward=256"])
+    recipe = SMALL.with_changes(
+        ["model.width=64", "model.feed_forward=256", f"train.precision={precision}"]
+    )
     model = build_model(recipe.model, 300, {}, seed=0).train()
+    model.base.dtype = torch.bfloat16 if precision == "bf16" else None
     kept: dict[int, int] = {}
     alive = []
 
@@ -71,6 +75,13 @@ def test_activations_are_at_least_what_autograd_keeps() -> None:
     batch = BatchShape(rows=4, parts=1, row_tokens=128)
     estimate = training_need(recipe.model, 300, [], recipe.train, batch).activations
     assert 0.8 * found < estimate - memory.LIBRARIES < 1.3 * found
+
+
+def test_auto_is_estimated_as_bf16_which_needs_less() -> None:
+    half, auto = need(ROWS, "train.precision=bf16"), need(ROWS, "train.precision=auto")
+    assert half == auto
+    assert half.weights == need().weights and half.optimizer == need().optimizer
+    assert half.activations < 0.7 * need().activations
 
 
 def test_more_parts_need_less_and_more_rows_more() -> None:
@@ -96,7 +107,7 @@ def test_frozen_parameters_have_no_gradient() -> None:
     batch = BatchShape(rows=16, parts=1, row_tokens=256)
 
     def trained(freeze: int | str) -> MemoryNeed:
-        train = TrainSpec.model_validate({"freeze": freeze})
+        train = TrainSpec.model_validate({"freeze": freeze, "precision": "fp32"})
         return training_need(SMALL.model, VOCAB, head, train, batch)
 
     needs = [trained(0), trained(1), trained(3), trained(5), trained("base")]
