@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import greffe
-from greffe.errors import InterruptedRunError
+from greffe.errors import InterruptedRunError, MismatchError
 from greffe.progress import quiet
 from greffe.run import RunDirectory
 from greffe.storage import file_hash
@@ -52,8 +52,14 @@ def interrupt_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
     monkeypatch.setattr("greffe.pipelines.fit.Interruption", StopsAfter)
 
 
-@pytest.mark.parametrize("objective", ["causal", "masked", "next_sentence", "hybrid"])
-def test_pretraining_interrupted_three_times(world, tmp_path, monkeypatch, objective):
+@pytest.mark.parametrize(
+    ("objective", "precision"),
+    [
+        *((name, "fp32") for name in ("causal", "masked", "next_sentence", "hybrid")),
+        *((name, "bf16") for name in ("causal", "masked", "next_sentence", "hybrid")),
+    ],
+)
+def test_pretraining_interrupted_three_times(world, tmp_path, monkeypatch, objective, precision):
     def pretrain(out: str, *, resume: bool = False) -> str:
         with quiet():
             run = greffe.pretrain(
@@ -61,6 +67,7 @@ def test_pretraining_interrupted_three_times(world, tmp_path, monkeypatch, objec
                 tmp_path / out,
                 recipe="tiny",
                 objective=objective,
+                precision=precision,
                 budget="14steps",
                 changes=SMALL_STEPS,
                 resume=resume,
@@ -74,12 +81,37 @@ def test_pretraining_interrupted_three_times(world, tmp_path, monkeypatch, objec
             with pytest.raises(InterruptedRunError):
                 pretrain("parts", resume=True)
     assert pretrain("parts", resume=True) == whole
+    assert RunDirectory(tmp_path / "parts").manifest().lineage.precision == precision
     lines = [list(RunDirectory(tmp_path / name).metrics()) for name in ("whole", "parts")]
     for first, second in zip(*lines, strict=True):
         timeless = {"seconds", "tokens_per_second"}
         assert {k: v for k, v in first.items() if k not in timeless} == {
             k: v for k, v in second.items() if k not in timeless
         }
+
+
+def test_a_run_in_bf16_is_resumed_in_bf16_or_not_at_all(world, tmp_path, monkeypatch):
+    def pretrain(precision: str | None) -> RunDirectory:
+        with quiet():
+            return greffe.pretrain(
+                world.corpus,
+                tmp_path / "run",
+                recipe="tiny",
+                precision=precision,
+                budget="8steps",
+                changes=SMALL_STEPS,
+                resume=True,
+            )
+
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 4)
+        with pytest.raises(InterruptedRunError):
+            pretrain("bf16")
+    before = file_hash(tmp_path / "run" / "recipe.toml")
+    with pytest.raises(MismatchError, match="started in bf16 and cannot be resumed in fp32"):
+        pretrain("fp32")
+    assert file_hash(tmp_path / "run" / "recipe.toml") == before
+    assert pretrain(None).manifest().lineage.precision == "bf16"
 
 
 def fine_tuned(world, out: Path, changes: list[str], *, soup: int | None = None) -> str:
@@ -104,6 +136,7 @@ def fine_tuned(world, out: Path, changes: list[str], *, soup: int | None = None)
         ["objective.dropout=0.2", "train.layer_decay=0.7"],
         ["train.gradual_unfreezing=true", "train.patience=2"],
         ["train.freeze=2", "train.accumulation=2"],
+        ["train.precision=bf16", "objective.dropout=0.2"],
     ],
 )
 def test_fine_tuning_interrupted_twice(world, tmp_path, monkeypatch, changes):
