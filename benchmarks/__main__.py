@@ -35,9 +35,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         chosen = [case for case in chosen if case.is_default]
 
     from benchmarks import chart, report
-    from benchmarks.machine import describe
+    from benchmarks.machine import bf16_speed, describe, slug
 
     machine = describe(options.threads)
+    speed = bf16_speed(options.threads)
+    has_bf16 = speed > 1
+    machine["bf16"] = f"matrix products at {speed:.2g} times the speed of fp32" + (
+        "" if has_bf16 else ": the rows in bf16 are left out"
+    )
     print("\n".join(f"{name:<10} {value}" for name, value in machine.items()), flush=True)
     with tempfile.TemporaryDirectory(prefix="greffe-benchmarks-") as scratch:
         settings = Settings(
@@ -48,13 +53,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             corpus_small=options.corpus_small,
             corpus_large=options.corpus_large,
             corpus_steps=options.corpus_steps,
+            has_bf16=has_bf16,
         )
         found = run_cases(chosen, settings)
 
     out = options.out or default_folder(options)
     asked = {"rounds": options.rounds, "quick": options.quick}
-    report.write(out / "latest.json", report.as_json(machine, asked, found))
-    chart.draw(found, machine, options.rounds, out / "latest.png")
+    for name in ("latest", slug(machine)):
+        report.write(out / f"{name}.json", report.as_json(machine, asked, found))
+        chart.draw(found, machine, options.rounds, out / f"{name}.png")
     print(f"\n{report.contenders_table(found)}\n\n{report.goals_table(found)}")
     if options.quick:
         print("\nThe sizes were too small for meaningful figures, but everything runs.")
@@ -100,7 +107,7 @@ def run_cases(chosen: Sequence[Case], settings: Settings) -> dict[Case, Results]
         with ExitStack() as open_workers:
             workers = {
                 name: open_workers.enter_context(Worker(case.module, name, settings))
-                for name in case.contenders()
+                for name in case.contenders(has_bf16=settings.has_bf16)
             }
             samples = interleave(workers, case.rounds(settings), progress.finished_round)
         found[case] = Results(case.unit, case.less_is_better, samples)

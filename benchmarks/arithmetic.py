@@ -22,10 +22,22 @@ Shapes = list[tuple[int, int]]
 
 
 def language_training(
-    spec: ModelSpec, vocab: int, rows: int, length: int, *, causal: bool, predicted: int
+    spec: ModelSpec,
+    vocab: int,
+    rows: int,
+    length: int,
+    *,
+    causal: bool,
+    predicted: int,
+    last: int | None = None,
 ) -> int:
-    """Return the operations of a training step that predicts `predicted` tokens."""
+    """Return the operations of a training step that predicts `predicted` tokens.
+
+    last: tokens that the last feed-forward layer reads; None: all.
+    """
     base = base_operations(spec, [length] * rows, causal=causal)
+    if last is not None:
+        base -= (rows * length - last) * 2 * 2 * spec.width * spec.feed_forward
     head = vocabulary_operations(spec.width, vocab, predicted, transform=not causal)
     return TRAINING * (base + head)
 

@@ -68,7 +68,7 @@ def draw(found: Found, machine: Mapping[str, str], rounds: int, path: Path) -> N
         f"{machine['processor']}, {machine['threads']} threads, torch {machine['torch']}, "
         f"BLAS {machine['blas']}\n"
         f"Medians of {rounds} interleaved rounds. ×: how many times better greffe is. "
-        "Peak: fp32 products of large matrices, measured before and after each round."
+        "Peak: products of large matrices in the same precision, before and after each round."
     )
     chart.text(0.2 / WIDTH, 0.15 / height, note, fontsize=8, color=FAINT, va="bottom")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,14 +77,15 @@ def draw(found: Found, machine: Mapping[str, str], rounds: int, path: Path) -> N
 
 
 def _draw_bars(axes: Axes, case: Case, results: Results, most_bars: int) -> None:
-    names = sorted(results.samples, key=lambda name: name != case.ours)
+    ours = case.best(results.samples)
+    names = sorted(results.samples, key=lambda name: (name != ours, name != case.ours))
     values = [results.value(name) for name in names]
-    limit = LONGEST * results.value(case.ours)
+    limit = LONGEST * results.value(ours)
     drawn = [min(value, limit) for value in values]
     axes.barh(
         range(len(names)),
         drawn,
-        color=[OURS if name == case.ours else OTHERS for name in names],
+        color=[OURS if name == ours else OTHERS for name in names],
         height=0.7,
     )
     longest = max(drawn)
@@ -94,8 +95,8 @@ def _draw_bars(axes: Axes, case: Case, results: Results, most_bars: int) -> None
                 [0.88 * longest, 0.92 * longest], [bar + 0.45, bar - 0.45], color="white", lw=5
             )
         words = [figure(values[bar])]
-        if name != case.ours:
-            words.append(times(results.ratio(case.ours, name)))
+        if name != ours:
+            words.append(times(results.ratio(ours, name)))
         if (fraction := results.peak_fraction(name)) is not None:
             words.append(f"{fraction:.0%} of peak")
         axes.text(
@@ -105,7 +106,7 @@ def _draw_bars(axes: Axes, case: Case, results: Results, most_bars: int) -> None
             va="center",
             fontsize=9,
             color=INK,
-            fontweight="bold" if name == case.ours else "normal",
+            fontweight="bold" if name == ours else "normal",
         )
     better = "less is better" if results.less_is_better else "more is better"
     _entitle(axes, case.title, f"{results.unit}, {better}")
@@ -120,15 +121,20 @@ def _draw_bars(axes: Axes, case: Case, results: Results, most_bars: int) -> None
 
 def _write_goals(axes: Axes, found: Found) -> None:
     """Write each goal with its target and the measured value."""
-    goals = [(case, results, goal) for case, results in found.items() for goal in case.goals]
+    goals = [
+        (case, results, goal)
+        for case, results in found.items()
+        for goal in case.goals_among(results.samples)
+    ]
     axes.axis("off")
     if not goals:
         return
     _entitle(axes, "Goals of the project", "measured, and the target")
     for number, (case, results, goal) in enumerate(goals):
         height = 1 - (number + 0.5) / len(goals)
-        is_reached = results.reaches(goal, case.ours)
-        measured = goal_text(goal, results.measured(goal, case.ours))
+        ours = case.best(results.samples)
+        is_reached = results.reaches(goal, ours)
+        measured = goal_text(goal, results.measured(goal, ours))
         for x, side, text, colour in (
             (-0.03, "right", case.name, FAINT),
             (0.0, "left", goal.what, INK),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import torch
 
+from benchmarks.settings import Precision
 from benchmarks.synthetic import Ids, packed
 from greffe.config.recipe import Recipe
 from greffe.config.sections import TrainSpec
@@ -24,6 +25,7 @@ from greffe.objectives.objective import (
 )
 from greffe.seeding import rng
 from greffe.training.compute import set_up_compute
+from greffe.training.device import Compute
 from greffe.training.distributed import World
 from greffe.training.loop import Step, train
 from greffe.training.optim import build_optimizer
@@ -35,6 +37,11 @@ ENDLESS = "1000000steps"
 def start_greffe(threads: int) -> None:
     """Configure the process as greffe's pipelines do before training."""
     set_up_compute(threads)
+
+
+def place(model: Model, precision: Precision) -> None:
+    """Let a model compute on the CPU in this precision."""
+    Compute(torch.device("cpu"), precision).place(model)
 
 
 def language_batches(
@@ -53,11 +60,17 @@ class LanguageLoop:
     """Pretraining with a recipe, one step at a time, without end."""
 
     def __init__(
-        self, recipe: Recipe, tokenizer: Tokenizer, batches: Sequence[Ids], threads: int
+        self,
+        recipe: Recipe,
+        tokenizer: Tokenizer,
+        batches: Sequence[Ids],
+        threads: int,
+        precision: Precision,
     ) -> None:
         start_greffe(threads)
         objective = language_spec(recipe.objective).build(tokenizer, tied=recipe.model.tied)
         self.model = build_model(recipe.model, tokenizer.size, objective.heads(), recipe.seed)
+        place(self.model, precision)
         self.batches = language_batches(objective, batches, recipe.seed)
         self._steps = steps(
             self.model,

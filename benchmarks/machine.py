@@ -5,23 +5,29 @@ from __future__ import annotations
 import platform
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 
 import torch
 
+from benchmarks.settings import Precision
+
 PRODUCTS = 3
+FLAGS = ("avx2", "avx512f", "avx512_bf16", "avx512_vnni", "avx512_fp16", "amx_bf16", "amx_int8")
+"""Units for matrix products, as Linux names them."""
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
 class Peak:
-    """The peak: fp32 products of two square matrices into preallocated memory."""
+    """The peak: products of two square matrices in one precision into preallocated memory."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, precision: Precision) -> None:
+        dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         source = torch.Generator().manual_seed(0)
-        self.left = torch.randn(size, size, generator=source)
-        self.right = torch.randn(size, size, generator=source)
-        self.out = torch.empty(size, size)
+        self.left = torch.randn(size, size, generator=source).to(dtype)
+        self.right = torch.randn(size, size, generator=source).to(dtype)
+        self.out = torch.empty(size, size, dtype=dtype)
         self.operations = 2 * size**3
 
     def sample(self) -> float:
@@ -34,6 +40,20 @@ class Peak:
         return self.operations / median(taken)
 
 
+def bf16_speed(threads: int) -> float:
+    """Return the speed of the small recipe's matrix products in bf16 relative to fp32."""
+    from greffe.config.recipe_files import load_recipe
+    from greffe.model.arithmetic import matrix_products
+    from greffe.training.device import measured_speed
+
+    torch.set_num_threads(threads)
+    recipe = load_recipe("small")
+    tokens = recipe.train.batch * recipe.model.context
+    vocab = recipe.tokenizer.vocab
+    products = matrix_products(recipe.model, tokens, vocab=vocab, predicted=tokens // 7)
+    return measured_speed(products)
+
+
 def describe(threads: int) -> dict[str, str]:
     """Return the properties of the machine that the results depend on."""
     import psutil
@@ -42,6 +62,7 @@ def describe(threads: int) -> dict[str, str]:
 
     return {
         "processor": _processor(),
+        "units": _units(),
         "cores": f"{cores()} usable, {psutil.cpu_count()} in the machine",
         "threads": str(threads),
         "caches": _caches(),
@@ -60,6 +81,13 @@ def _processor() -> str:
         if found:
             return found[1]
     return platform.processor() or platform.machine()
+
+
+def _units() -> str:
+    """Return the processor's units for matrix products, as far as the system names them."""
+    information = Path("/proc/cpuinfo")
+    found = information.read_text().split() if information.exists() else []
+    return ", ".join(flag for flag in FLAGS if flag in found) or "unknown"
 
 
 def _caches() -> str:
@@ -83,3 +111,9 @@ def _blas(build: str) -> str:
     if version:
         name += f" {version[1]}"
     return f"{name}, vectors {vectors[1]}" if vectors else name
+
+
+def slug(machine: Mapping[str, str]) -> str:
+    """Return a file name for results of such machines: processor and units."""
+    words = f"{machine['processor']} {machine['units']}".lower()
+    return re.sub(r"[^a-z0-9]+", "-", words).strip("-")

@@ -43,10 +43,11 @@ def contenders_table(found: Found) -> str:
     """Return one line per contender; the ratio says how many times better greffe is."""
     rows = [("case", "contender", "median", "", "lowest – highest", "greffe is", "of the peak")]
     for case, results in found.items():
+        ours = case.best(results.samples)
         for index, name in enumerate(results.samples):
             low, high = results.spread(name)
             fraction = results.peak_fraction(name)
-            ratio = "" if name == case.ours else times(results.ratio(case.ours, name))
+            ratio = "" if name == ours else times(results.ratio(ours, name))
             rows.append(
                 (
                     case.name if index == 0 else "",
@@ -65,14 +66,15 @@ def goals_table(found: Found) -> str:
     """Return the goals with the measured values."""
     rows = [("case", "goal", "target", "measured", "")]
     for case, results in found.items():
-        for goal in case.goals:
+        ours = case.best(results.samples)
+        for goal in case.goals_among(results.samples):
             rows.append(
                 (
                     case.name,
                     goal.what,
                     target_text(goal, results),
-                    goal_text(goal, results.measured(goal, case.ours)),
-                    "reached" if results.reaches(goal, case.ours) else "not reached",
+                    goal_text(goal, results.measured(goal, ours)),
+                    "reached" if results.reaches(goal, ours) else "not reached",
                 )
             )
     return aligned(rows, right=(2, 3))
@@ -106,15 +108,17 @@ def as_json(machine: Mapping[str, str], settings: Mapping[str, object], found: F
 
 
 def _case_tree(case: Case, results: Results) -> dict[str, object]:
+    ours = case.best(results.samples)
     return {
         "title": case.title,
         "unit": results.unit,
         "less_is_better": results.less_is_better,
+        "ours": ours,
         "contenders": {
             name: {
                 "median": results.value(name),
                 "fraction_of_peak": results.peak_fraction(name),
-                "ratio_of_ours": results.ratio(case.ours, name),
+                "ratio_of_ours": results.ratio(ours, name),
                 "rounds": [asdict(sample) for sample in samples],
             }
             for name, samples in results.samples.items()
@@ -123,10 +127,10 @@ def _case_tree(case: Case, results: Results) -> dict[str, object]:
             {
                 "what": goal.what,
                 "target": goal.target,
-                "measured": results.measured(goal, case.ours),
-                "reached": results.reaches(goal, case.ours),
+                "measured": results.measured(goal, ours),
+                "reached": results.reaches(goal, ours),
             }
-            for goal in case.goals
+            for goal in case.goals_among(results.samples)
         ],
     }
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from benchmarks.timing import Stopwatch
 
+Precision = Literal["fp32", "bf16"]
 PEAK_SIZE = 2048
 QUICK_PEAK_SIZE = 256
 
@@ -27,16 +28,17 @@ class Settings:
     corpus_large: str = ""
     """A small and a large corpus, for corpus-memory."""
     corpus_steps: int = 50
+    has_bf16: bool = False
+    """Whether contenders in bf16 take part."""
 
-    @cached_property
-    def stopwatch(self) -> Stopwatch:
-        """The stopwatch, which measures the machine's peak before and after a piece of work."""
+    def stopwatch(self, precision: Precision = "fp32") -> Stopwatch:
+        """Return a stopwatch that measures the machine's peak before and after a piece of work."""
         import torch
 
         from benchmarks.machine import Peak
 
         torch.set_num_threads(self.threads)
-        return Stopwatch(Peak(QUICK_PEAK_SIZE if self.quick else PEAK_SIZE).sample)
+        return Stopwatch(Peak(QUICK_PEAK_SIZE if self.quick else PEAK_SIZE, precision).sample)
 
     def folder(self, name: str) -> Path:
         """Create a folder for temporary files."""

@@ -111,6 +111,8 @@ class Goal:
     """At least this; for a value of which less is better, less than this."""
     over: str = ""
     """The contender that a ratio compares with."""
+    in_bf16: bool | None = None
+    """Whether it is a goal for machines with or without fast bf16; None: for both."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from transformers import (
     TrainingArguments,
 )
 
+from benchmarks.settings import Precision
 from benchmarks.synthetic import Ids
 from benchmarks.timing import Piece, Stopwatch
 from greffe.config.sections import ModelSpec
@@ -118,6 +119,7 @@ class TrainerLoop:
         collate: Callable[[Sequence[Example]], dict[str, Tensor]],
         scratch: Path,
         *,
+        precision: Precision,
         batch: int,
         lr: float,
         clip: float,
@@ -132,6 +134,7 @@ class TrainerLoop:
             args=TrainingArguments(
                 output_dir=str(scratch),
                 use_cpu=True,
+                bf16=precision == "bf16",
                 per_device_train_batch_size=batch,
                 learning_rate=lr,
                 max_grad_norm=clip,

@@ -16,10 +16,17 @@ from functools import partial
 import numpy as np
 
 from benchmarks.arithmetic import classification, recorded_shapes
-from benchmarks.cases import GREFFE, TRAINER, TRAINER_GROUPED
+from benchmarks.cases import (
+    GREFFE,
+    GREFFE_HALF,
+    TRAINER,
+    TRAINER_GROUPED,
+    TRAINER_GROUPED_HALF,
+    TRAINER_HALF,
+)
 from benchmarks.cases.masked import small_recipe
-from benchmarks.greffe_loop import start_greffe, steps
-from benchmarks.settings import Settings
+from benchmarks.greffe_loop import place, start_greffe, steps
+from benchmarks.settings import Precision, Settings
 from benchmarks.synthetic import Reviews, reviews, tokenizer_of
 from benchmarks.timing import Contender, Piece, Sample, Stopwatch
 from greffe.config.options import Training
@@ -58,12 +65,12 @@ def set_up(settings: Settings) -> tuple[Recipe, Tokenizer, Reviews, Reviews]:
     return recipe, tokenizer, texts, warm
 
 
-def greffe(settings: Settings) -> Contender:
+def greffe(settings: Settings, precision: Precision) -> Contender:
     """Build the contender with greffe's sampler and loop."""
     recipe, tokenizer, texts, warm = set_up(settings)
-    watch = settings.stopwatch
+    watch = settings.stopwatch(precision)
     start_greffe(settings.threads)
-    ours = GreffeFinetune(recipe, texts, tokenizer.pad)
+    ours = GreffeFinetune(recipe, texts, tokenizer.pad, precision)
     ours.run_epoch(warm, watch)
 
     def run(number: int) -> Sample:
@@ -74,14 +81,14 @@ def greffe(settings: Settings) -> Contender:
     return run
 
 
-def trainer(settings: Settings, sampling: str) -> Contender:
+def trainer(settings: Settings, sampling: str, precision: Precision) -> Contender:
     """Build the contender with BERT in Trainer, with one of its samplers."""
     from transformers import BertForSequenceClassification
 
     from benchmarks.trainer import PadToLongest, TrainerLoop, bert_config, labelled_rows
 
     recipe, tokenizer, texts, warm = set_up(settings)
-    watch = settings.stopwatch
+    watch = settings.stopwatch(precision)
     model = BertForSequenceClassification(
         bert_config(recipe.model, tokenizer.size, num_labels=2, pad_token_id=tokenizer.pad)
     )
@@ -90,6 +97,7 @@ def trainer(settings: Settings, sampling: str) -> Contender:
         (),
         PadToLongest(tokenizer.pad),
         settings.folder("trainer"),
+        precision=precision,
         batch=recipe.train.batch,
         lr=recipe.train.lr,
         clip=recipe.train.clip,
@@ -109,7 +117,7 @@ def trainer(settings: Settings, sampling: str) -> Contender:
 class GreffeFinetune:
     """The model and loop of `greffe.pipelines.finetune`, without files and validation."""
 
-    def __init__(self, recipe: Recipe, texts: Reviews, pad: int) -> None:
+    def __init__(self, recipe: Recipe, texts: Reviews, pad: int, precision: Precision) -> None:
         spec = recipe.objective
         assert isinstance(spec, Classification)
         direction = choose_direction(spec, ["bidirectional"])
@@ -120,6 +128,7 @@ class GreffeFinetune:
         self.model = build_model(
             recipe.model, recipe.tokenizer.vocab, {"classification": head}, recipe.seed
         )
+        place(self.model, precision)
         self.task = ClassificationObjective(
             spec, np.bincount(texts.labels).tolist(), causal=direction == "causal", pad=pad
         )
@@ -147,7 +156,10 @@ class GreffeFinetune:
 
 
 CONTENDERS: dict[str, Callable[[Settings], Contender]] = {
-    GREFFE: greffe,
-    TRAINER: partial(trainer, sampling="random"),
-    TRAINER_GROUPED: partial(trainer, sampling="group_by_length"),
+    GREFFE: partial(greffe, precision="fp32"),
+    GREFFE_HALF: partial(greffe, precision="bf16"),
+    TRAINER: partial(trainer, sampling="random", precision="fp32"),
+    TRAINER_HALF: partial(trainer, sampling="random", precision="bf16"),
+    TRAINER_GROUPED: partial(trainer, sampling="group_by_length", precision="fp32"),
+    TRAINER_GROUPED_HALF: partial(trainer, sampling="group_by_length", precision="bf16"),
 }

@@ -42,7 +42,7 @@ def plain(settings: Settings) -> Contender:
 def _contender(settings: Settings, loss: Callable[..., object]) -> Contender:
     import torch
 
-    watch = settings.stopwatch
+    watch = settings.stopwatch()
     vocab = QUICK_VOCAB if settings.quick else VOCAB
     source = torch.Generator().manual_seed(0)
     features = torch.randn(ROWS, WIDTH, generator=source).requires_grad_()

@@ -7,9 +7,11 @@ tokens are counted.
 
 from __future__ import annotations
 
+from functools import partial
+
 from benchmarks.arithmetic import language_training
-from benchmarks.cases import GREFFE, LAB_LOOP, TRAINER
-from benchmarks.settings import Settings
+from benchmarks.cases import GREFFE, GREFFE_HALF, LAB_LOOP, TRAINER, TRAINER_HALF
+from benchmarks.settings import Precision, Settings
 from benchmarks.synthetic import Ids, tokenizer_of, whole_rows
 from benchmarks.timing import Contender, Piece, Sample, time_steps
 from greffe.config.recipe import Recipe
@@ -40,7 +42,7 @@ def lab_loop(settings: Settings) -> Contender:
     from benchmarks.lab_loop import LabLoop
 
     recipe = lab_recipe(settings.quick)
-    watch = settings.stopwatch
+    watch = settings.stopwatch()
     loop = LabLoop(
         recipe.model, recipe.tokenizer.vocab, lab_rows(recipe, recipe.train.batch, BATCHES)
     )
@@ -53,14 +55,15 @@ def lab_loop(settings: Settings) -> Contender:
     return run
 
 
-def greffe(settings: Settings) -> Contender:
+def greffe(settings: Settings, precision: Precision) -> Contender:
     """Build the contender with greffe's loop and recipe."""
     from benchmarks.greffe_loop import LanguageLoop
 
     recipe = lab_recipe(settings.quick)
-    watch = settings.stopwatch
+    watch = settings.stopwatch(precision)
     rows = [ids[:, :-1] for ids in lab_rows(recipe, recipe.train.batch, BATCHES)]
-    loop = LanguageLoop(recipe, tokenizer_of(recipe.tokenizer.vocab), rows, settings.threads)
+    tokenizer = tokenizer_of(recipe.tokenizer.vocab)
+    loop = LanguageLoop(recipe, tokenizer, rows, settings.threads, precision)
     predicted = recipe.train.batch * (recipe.model.context - 1)
 
     def run(_: int) -> Sample:
@@ -70,14 +73,14 @@ def greffe(settings: Settings) -> Contender:
     return run
 
 
-def trainer(settings: Settings) -> Contender:
+def trainer(settings: Settings, precision: Precision) -> Contender:
     """Build the contender with GPT-2 in Trainer."""
     import torch
 
     from benchmarks.trainer import TrainerLoop, collate_rows, gpt2
 
     recipe = lab_recipe(settings.quick)
-    watch = settings.stopwatch
+    watch = settings.stopwatch(precision)
     batch, context = recipe.train.batch, recipe.model.context
     rows = [
         torch.from_numpy(row[:-1].copy()) for ids in lab_rows(recipe, batch, BATCHES) for row in ids
@@ -87,6 +90,7 @@ def trainer(settings: Settings) -> Contender:
         [{"input_ids": row, "labels": row} for row in rows],
         collate_rows,
         settings.folder("trainer"),
+        precision=precision,
         batch=batch,
         lr=recipe.train.lr,
         clip=recipe.train.clip,
@@ -120,4 +124,10 @@ def _sample(
     return piece.speed(steps * predicted, steps * operations)
 
 
-CONTENDERS = {LAB_LOOP: lab_loop, GREFFE: greffe, TRAINER: trainer}
+CONTENDERS = {
+    LAB_LOOP: lab_loop,
+    GREFFE: partial(greffe, precision="fp32"),
+    GREFFE_HALF: partial(greffe, precision="bf16"),
+    TRAINER: partial(trainer, precision="fp32"),
+    TRAINER_HALF: partial(trainer, precision="bf16"),
+}

@@ -12,7 +12,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from benchmarks.cases import GREFFE, LAB_LOOP
+from benchmarks.cases import GREFFE, GREFFE_HALF, LAB_LOOP
 from benchmarks.settings import Settings
 from benchmarks.timing import Contender, Sample
 
@@ -34,7 +34,7 @@ def fresh_process(settings: Settings, name: str) -> Contender:
     return run
 
 
-CONTENDERS = {name: partial(fresh_process, name=name) for name in (LAB_LOOP, GREFFE)}
+CONTENDERS = {name: partial(fresh_process, name=name) for name in (LAB_LOOP, GREFFE, GREFFE_HALF)}
 
 
 def peak_resident() -> int:
@@ -68,7 +68,13 @@ def main() -> None:
     loop = (
         LabLoop(recipe.model, vocab, rows)
         if name == LAB_LOOP
-        else LanguageLoop(recipe, tokenizer_of(vocab), [ids[:, :-1] for ids in rows], int(threads))
+        else LanguageLoop(
+            recipe,
+            tokenizer_of(vocab),
+            [ids[:, :-1] for ids in rows],
+            int(threads),
+            "bf16" if name == GREFFE_HALF else "fp32",
+        )
     )
     before = psutil.Process().memory_info().rss
     for _ in range(STEPS):

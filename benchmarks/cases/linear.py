@@ -32,7 +32,7 @@ def examples(split: Split, settings: Settings) -> list[Example]:
 
 def timed(settings: Settings, fit: Callable[[], Callable[[list[str]], list[str]]]) -> Contender:
     """Time `fit`, which returns what labels texts."""
-    watch, test = settings.stopwatch, examples("test", settings)
+    watch, test = settings.stopwatch(), examples("test", settings)
 
     def run(_: int) -> Sample:
         with watch:

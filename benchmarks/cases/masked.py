@@ -5,11 +5,12 @@ greffe's loop against Trainer with a BERT of the same shape, on the same masked 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.arithmetic import language_training
-from benchmarks.cases import GREFFE, TRAINER
-from benchmarks.settings import Settings
+from benchmarks.cases import GREFFE, GREFFE_HALF, TRAINER, TRAINER_HALF
+from benchmarks.settings import Precision, Settings
 from benchmarks.synthetic import Ids, tokenizer_of, whole_rows
 from benchmarks.timing import Contender, Piece, Sample, time_steps
 from greffe.config.recipe import Recipe
@@ -40,26 +41,26 @@ def small_rows(recipe: Recipe) -> list[Ids]:
     return [rows[start : start + batch] for start in range(0, len(rows), batch)]
 
 
-def greffe(settings: Settings) -> Contender:
+def greffe(settings: Settings, precision: Precision) -> Contender:
     """Build the contender with greffe's loop and recipe."""
     from benchmarks.greffe_loop import LanguageLoop
 
     recipe = small_recipe(settings.quick)
-    watch = settings.stopwatch
+    watch = settings.stopwatch(precision)
     tokenizer = tokenizer_of(recipe.tokenizer.vocab)
-    loop = LanguageLoop(recipe, tokenizer, small_rows(recipe), settings.threads)
+    loop = LanguageLoop(recipe, tokenizer, small_rows(recipe), settings.threads, precision)
     masked = {int(batch.counts["masked_token"]) for batch in loop.batches}
     assert len(masked) == 1, "rows of one length have equally many masked tokens"
     [through_head] = masked
 
     def run(_: int) -> Sample:
         piece = time_steps(watch, loop.step, warmup=WARMUP, steps=GREFFE_STEPS)
-        return _sample(recipe, piece, GREFFE_STEPS, through_head)
+        return _sample(recipe, piece, GREFFE_STEPS, through_head, last=through_head)
 
     return run
 
 
-def trainer(settings: Settings) -> Contender:
+def trainer(settings: Settings, precision: Precision) -> Contender:
     """Build the contender with BERT in Trainer."""
     from transformers import BertForMaskedLM
 
@@ -68,7 +69,7 @@ def trainer(settings: Settings) -> Contender:
     from greffe.objectives.objective import language_spec
 
     recipe = small_recipe(settings.quick)
-    watch = settings.stopwatch
+    watch = settings.stopwatch(precision)
     tokenizer = tokenizer_of(recipe.tokenizer.vocab)
     objective = language_spec(recipe.objective).build(tokenizer, tied=recipe.model.tied)
     prepared = language_batches(objective, small_rows(recipe), recipe.seed)
@@ -77,6 +78,7 @@ def trainer(settings: Settings) -> Contender:
         [example for batch in prepared for example in as_examples(batch)],
         collate_rows,
         settings.folder("trainer"),
+        precision=precision,
         batch=recipe.train.batch,
         lr=recipe.train.lr,
         clip=recipe.train.clip,
@@ -86,7 +88,7 @@ def trainer(settings: Settings) -> Contender:
         piece = loop.run(watch, warmup=WARMUP, steps=TRAINER_STEPS)
         # Vocabulary scores are computed for all positions, masked or not.
         through_head = recipe.train.batch * recipe.model.context
-        return _sample(recipe, piece, TRAINER_STEPS, through_head)
+        return _sample(recipe, piece, TRAINER_STEPS, through_head, last=None)
 
     return run
 
@@ -101,7 +103,9 @@ def as_examples(batch: Batch) -> list[dict[str, Any]]:
     return [{"input_ids": ids, "labels": row} for ids, row in zip(batch.ids, labels, strict=True)]
 
 
-def _sample(recipe: Recipe, piece: Piece, steps: int, through_head: int) -> Sample:
+def _sample(
+    recipe: Recipe, piece: Piece, steps: int, through_head: int, *, last: int | None
+) -> Sample:
     operations = language_training(
         recipe.model,
         recipe.tokenizer.vocab,
@@ -109,8 +113,14 @@ def _sample(recipe: Recipe, piece: Piece, steps: int, through_head: int) -> Samp
         recipe.model.context,
         causal=False,
         predicted=through_head,
+        last=last,
     )
     return piece.speed(steps * recipe.train.batch * recipe.model.context, steps * operations)
 
 
-CONTENDERS = {GREFFE: greffe, TRAINER: trainer}
+CONTENDERS = {
+    GREFFE: partial(greffe, precision="fp32"),
+    GREFFE_HALF: partial(greffe, precision="bf16"),
+    TRAINER: partial(trainer, precision="fp32"),
+    TRAINER_HALF: partial(trainer, precision="bf16"),
+}

@@ -58,7 +58,7 @@ def greffe(settings: Settings) -> Contender:
     start_greffe(settings.threads)
     recipe = small_recipe(settings.quick)
     spec = recipe.model
-    watch = settings.stopwatch
+    watch = settings.stopwatch()
     texts, _ = synthetic_texts(settings, recipe, recipe.seed)
     tokenizer = text_tokenizer(texts, recipe.tokenizer.vocab)
     head = ClassificationHead(classes=len(LABELS), pooler="mean")
@@ -81,7 +81,7 @@ def greffe(settings: Settings) -> Contender:
 def pipeline(settings: Settings, **choices: int) -> Contender:
     """Build the contender with the pipeline, called with a list of texts."""
     recipe = small_recipe(settings.quick)
-    watch = settings.stopwatch
+    watch = settings.stopwatch()
     texts, _ = synthetic_texts(settings, recipe, recipe.seed)
     tokenizer = text_tokenizer(texts, recipe.tokenizer.vocab)
     path = settings.folder("pipeline") / "tokenizer.json"
@@ -106,7 +106,7 @@ def tfidf(settings: Settings) -> Contender:
     from sklearn.pipeline import make_pipeline
 
     recipe = small_recipe(settings.quick)
-    watch = settings.stopwatch
+    watch = settings.stopwatch()
     texts, _ = synthetic_texts(settings, recipe, recipe.seed)
     model = make_pipeline(
         TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LogisticRegression(max_iter=1000)

@@ -1,0 +1,36 @@
+"""One text labelled by a new process: `greffe predict RUN TEXT`, from the shell to the answer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.cases import GREFFE
+from benchmarks.settings import Settings
+from benchmarks.timing import Contender, Sample
+
+TEXT = "Un livre magnifique, que j'ai lu d'une traite."
+
+
+def greffe(settings: Settings) -> Contender:
+    """Build the contender: a classifier of the shipped base's size, and a first call to warm up."""
+    import greffe
+    from greffe.samples.reviews import reviews_folder
+
+    out = settings.folder("cold") / "classifier"
+    reviews = reviews_folder() / "train.tsv"
+    greffe.finetune("greffe-fr", data=reviews, out=out, budget="1steps", overwrite=True)
+    command = [str(Path(sys.executable).with_name("greffe")), "--quiet", "predict", str(out), TEXT]
+
+    def run(_: int) -> Sample:
+        began = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return Sample(time.perf_counter() - began)
+
+    run(0)
+    return run
+
+
+CONTENDERS = {GREFFE: greffe}
