@@ -67,7 +67,8 @@ def autosized_recipe(
     objective = language_spec(load_recipe("small").with_changes(changes).objective)
     set_up_compute()
     # Ranks that share a machine are slower together than alone: all measure at the same time.
-    speed = world.sum([training_speed()])[0]
+    device, precision = training.device or "auto", training.precision or "auto"
+    speed = world.sum([training_speed(device, precision)])[0]
     seconds = Span.parse(training.budget).amount
     autosized = autosize(seconds, size, speed, vocab=vocab, objective=objective)
     for reason in autosized.reasons:

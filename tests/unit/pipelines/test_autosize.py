@@ -112,7 +112,7 @@ def test_the_size_of_text_is_estimated_without_reading_it(tmp_path: Path) -> Non
 def test_the_reasons_are_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(choosing, "training_speed", lambda: SPEED)
+    monkeypatch.setattr(choosing, "training_speed", lambda *_: SPEED)
     monkeypatch.setattr(choosing, "set_up_compute", lambda: 1)
     text = tmp_path / "text.txt"
     text.write_bytes(b"un deux trois\n" * 100_000)
