@@ -1,0 +1,100 @@
+"""How many trainings run side by side, and how many threads each of them has.
+
+The products of a small model are too small for several threads to share them well: two trainings of
+one thread each are faster than one after the other with two threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from greffe.config.bounds import Jobs, check_number
+from greffe.config.recipe import Recipe
+from greffe.config.spans import Span
+from greffe.data.tables import Example
+from greffe.errors import RecipeError
+from greffe.machine import available_memory, cores
+from greffe.model.arithmetic import TRAINING, base_operations
+from greffe.model.heads.classification_head import ClassificationHead
+from greffe.model.memory import BatchShape, training_need
+from greffe.training.device import choose_device
+from greffe.training.distributed import World
+from greffe.training.schedule import Budget
+
+SMALL_WIDTH = 512
+"""Widest model whose trainings run side by side by default."""
+MEMORY_FRACTION = 0.5
+"""Of the available memory that they may need by default."""
+PROCESS_BYTES = 400 * 10**6
+"""Of a worker process before it trains: Python, torch and the texts."""
+CHARACTERS_PER_TOKEN = 4
+OPERATIONS_PER_SECOND = 40e9
+STEP_SECONDS = 0.005
+"""Of a step of the smallest model."""
+WORTH_SECONDS = 20.0
+"""Estimated length of all trainings from which on new processes pay: each takes about two seconds
+to start."""
+
+
+def choose_jobs(
+    given: int | None, trainings: int, recipe: Recipe, examples: Sequence[Example], classes: int
+) -> int:
+    """Return how many of so many fine-tunings run side by side: as asked, or one per core.
+
+    By default, only small models that fit into memory side by side do, and only on a CPU. With a
+    budget in minutes they would learn less in the same time than one after the other.
+    """
+    if given is not None:
+        check_number("number of jobs", given, Jobs, example="--jobs 2")
+    if World.join().size > 1:
+        if given is not None and given > 1:
+            raise RecipeError(
+                "--jobs cannot be used under torchrun.",
+                expected="one training at a time, shared by all processes",
+                found=f"--jobs {given}",
+                hint="leave out --jobs, or start the command without torchrun",
+            )
+        return 1
+    if given is not None:
+        return min(given, max(1, trainings))
+    is_timed = Span.parse(recipe.train.budget).unit == "seconds"
+    is_gpu = choose_device(recipe.train.device).type != "cpu"
+    if recipe.model.width > SMALL_WIDTH or is_timed or is_gpu:
+        return 1
+    if trainings * _seconds(recipe, examples) < WORTH_SECONDS:
+        return 1
+    return max(1, min(cores(), trainings, _fit_into_memory(recipe, examples, classes)))
+
+
+def _row_tokens(recipe: Recipe, examples: Sequence[Example]) -> float:
+    """Return about how many tokens of a text are read."""
+    lengths = [min(len(text.text) // CHARACTERS_PER_TOKEN + 2, recipe.model.context)
+               for text in examples]  # fmt: skip
+    return sum(lengths) / len(lengths)
+
+
+def _seconds(recipe: Recipe, examples: Sequence[Example]) -> float:
+    """Return about how long one training takes with one thread."""
+    train, row = recipe.train, _row_tokens(recipe, examples)
+    steps_per_epoch = max(1.0, len(examples) / train.batch)
+    budget = Budget.parse(train.budget, steps_per_epoch, train.least_steps)
+    texts = min(train.batch, len(examples))
+    steps = budget.total / (texts * row) if budget.span.unit == "tokens" else budget.total
+    per_text = TRAINING * base_operations(recipe.model, [round(row)], causal=False)
+    return steps * (STEP_SECONDS + texts * per_text / OPERATIONS_PER_SECOND)
+
+
+def _fit_into_memory(recipe: Recipe, examples: Sequence[Example], classes: int) -> int:
+    """Return how many trainings fit into the memory that they may take."""
+    available = available_memory()
+    if available is None:
+        return 1
+    train = recipe.train
+    batch = BatchShape(
+        rows=min(train.batch, len(examples)),
+        parts=train.accumulation,
+        row_tokens=_row_tokens(recipe, examples),
+    )
+    heads = [ClassificationHead(classes=classes)]
+    need = training_need(recipe.model, recipe.tokenizer.vocab, heads, train, batch).total
+    return int(MEMORY_FRACTION * available / (PROCESS_BYTES + need))
