@@ -7,6 +7,7 @@ one thread each are faster than one after the other with two threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from greffe.config.bounds import Jobs, check_number
 from greffe.config.recipe import Recipe
@@ -36,6 +37,20 @@ WORTH_SECONDS = 20.0
 to start."""
 
 
+@dataclass(frozen=True)
+class SideBySide:
+    """How trainings run side by side: so many of them, with so many threads each."""
+
+    jobs: int
+    threads: int
+
+    def __str__(self) -> str:
+        return f"{self.jobs} side by side, {self.threads} thread{'s' * (self.threads > 1)} each"
+
+
+ONE_BY_ONE = SideBySide(jobs=1, threads=0)
+
+
 def choose_jobs(
     given: int | None, trainings: int, recipe: Recipe, examples: Sequence[Example], classes: int
 ) -> int:
@@ -55,8 +70,8 @@ def choose_jobs(
                 hint="leave out --jobs, or start the command without torchrun",
             )
         return 1
-    if given is not None:
-        return min(given, max(1, trainings))
+    if given is not None or trainings <= 1:
+        return min(given or 1, max(1, trainings))
     is_timed = Span.parse(recipe.train.budget).unit == "seconds"
     is_gpu = choose_device(recipe.train.device).type != "cpu"
     if recipe.model.width > SMALL_WIDTH or is_timed or is_gpu:

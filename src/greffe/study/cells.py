@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from greffe.errors import CorruptError, DivergedError, InterruptedRunError, MismatchError
+from greffe.pipelines.jobs import ONE_BY_ONE, SideBySide
 from greffe.pipelines.labelled import data_hash
 from greffe.progress import Progress, notice
 from greffe.run import RUN_FILE
@@ -34,23 +35,21 @@ def compute_cells(
     keys: Mapping[Cell, str],
     *,
     keep_runs: bool,
-    jobs: int = 1,
-    threads: int = 1,
+    side_by_side: SideBySide = ONE_BY_ONE,
 ) -> dict[Cell, CellResult]:
     """Return the result of every cell that has a key, computed or found.
 
-    Unless `keep_runs`, only the best run of each arm stays on disk. With several jobs, cells are
-    computed side by side by worker processes, with so many threads each.
+    Unless `keep_runs`, only the best run of each arm stays on disk. With several jobs,
+    worker processes compute the cells.
     """
     results = _known_results(study, keys, inputs.parts)
     if results:
         notice(f"compare: {len(results)} of {len(keys)} trainings are already done")
     work = [CellWork(study, cell, keys[cell]) for cell in keys if cell not in results]
-    jobs = min(jobs, len(work))
     try:
         with Progress("compare", sum(each.cell.weight for each in work)) as progress:
-            if jobs > 1:
-                computed = _side_by_side(inputs, work, progress, jobs, threads)
+            if side_by_side.jobs > 1:
+                computed = _side_by_side(inputs, work, progress, side_by_side)
             else:
                 computed = _one_by_one(inputs, work, progress)
             with closing(computed):
@@ -88,13 +87,15 @@ def _one_by_one(inputs: CellInputs, work: Sequence[CellWork], progress: Progress
 
 
 def _side_by_side(
-    inputs: CellInputs, work: Sequence[CellWork], progress: Progress, jobs: int, threads: int
+    inputs: CellInputs, work: Sequence[CellWork], progress: Progress, how: SideBySide
 ) -> Computed:
     tasks = [
         Task(each, _label(each.cell), each.cell.weight, shares=each.cell.arm.shares)
         for each in work
     ]
-    return run_side_by_side(_compute, inputs, tasks, jobs=jobs, threads=threads, progress=progress)
+    return run_side_by_side(
+        _compute, inputs, tasks, jobs=how.jobs, threads=how.threads, progress=progress
+    )
 
 
 def _in_order(

@@ -20,7 +20,7 @@ from greffe.errors import RecipeError
 from greffe.evaluation.paired import SIGNIFICANCE, smallest_sign_flip_p
 from greffe.output_folder import OutputFolder
 from greffe.pipelines.auxiliary import AuxiliaryTables, open_auxiliary
-from greffe.pipelines.jobs import choose_jobs
+from greffe.pipelines.jobs import SideBySide, choose_jobs
 from greffe.pipelines.labelled import data_hash, load_examples
 from greffe.pipelines.provenance import FeatureRuns, refuse_trained_on, warn_if_trained_on
 from greffe.progress import Progress, notice, quiet
@@ -64,10 +64,7 @@ class StudyPlan:
     keys: dict[Cell, str]
     """The trainings, each with the hash of its inputs."""
     inputs: CellInputs
-    jobs: int
-    """Trainings side by side."""
-    threads: int
-    """Compute threads of each training."""
+    side_by_side: SideBySide
     compute: Compute
 
     @property
@@ -106,8 +103,7 @@ def compare(request: StudyRequest, out: str | Path, *, overwrite: bool = False) 
             plan.inputs,
             plan.keys,
             keep_runs=request.keep_runs,
-            jobs=plan.jobs,
-            threads=plan.threads,
+            side_by_side=plan.side_by_side,
         )
         check_pairing(trained, planned_comparisons(plan.arms)[0])
         with Progress("compare: analyzing the results", 1) as progress, progress.part(1, ""):
@@ -152,8 +148,7 @@ def make_plan(request: StudyRequest, begun: StudyManifest | None = None) -> Stud
         seeds=seeds,
         keys={cell: cell_key(cell, inputs) for cell in cells},
         inputs=inputs,
-        jobs=jobs,
-        threads=threads,
+        side_by_side=SideBySide(jobs, threads),
         compute=compute,
     )
 
@@ -232,11 +227,8 @@ def _announce(plan: StudyPlan) -> None:
         f"validation and {len(parts.test):,} test texts"
         + (f", {repeated} of which also occur in the other parts" if repeated else "")
     )
-    if plan.jobs > 1:
-        notice(
-            f"compare: {plan.jobs} trainings side by side, {plan.threads} "
-            f"thread{'s' if plan.threads > 1 else ''} each"
-        )
+    if plan.side_by_side.jobs > 1:
+        notice(f"compare: the trainings, {plan.side_by_side}")
     smallest = smallest_sign_flip_p(seeds)
     others = len(planned_comparisons(plan.arms)) - 1
     if smallest >= SIGNIFICANCE:

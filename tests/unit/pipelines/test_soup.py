@@ -14,7 +14,8 @@ from greffe.errors import DivergedError, RecipeError
 from greffe.model.model import Model
 from greffe.pipelines import finetune as finetune_module
 from greffe.pipelines.fit import Evaluated
-from greffe.pipelines.soup import fit_soup, member_name, member_seed
+from greffe.pipelines.members import member_name, member_seed
+from greffe.pipelines.soup import fit_soup
 from greffe.run import RunDirectory
 from greffe.training.checkpoint import TrainingState, load_model
 from greffe.training.distributed import World
