@@ -6,6 +6,7 @@ one thread each are faster than one after the other with two threads.
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,11 +14,11 @@ from greffe.config.bounds import Jobs, check_number
 from greffe.config.recipe import Recipe
 from greffe.config.spans import Span
 from greffe.data.tables import Example
-from greffe.errors import RecipeError
+from greffe.errors import OutOfMemoryError, RecipeError
 from greffe.machine import available_memory, cores
 from greffe.model.arithmetic import TRAINING, base_operations
 from greffe.model.heads.classification_head import ClassificationHead
-from greffe.model.memory import BatchShape, training_need
+from greffe.model.memory import CERTAIN, BatchShape, format_bytes, training_need
 from greffe.training.device import choose_device
 from greffe.training.distributed import World
 from greffe.training.schedule import Budget
@@ -70,21 +71,37 @@ def choose_jobs(
                 hint="leave out --jobs, or start the command without torchrun",
             )
         return 1
-    if given is not None or trainings <= 1:
-        return min(given or 1, max(1, trainings))
+    if trainings <= 1 or multiprocessing.current_process().daemon:  # which may start no others
+        return 1
+    if given is not None:
+        return _checked(min(given, trainings), recipe, examples, classes)
     is_timed = Span.parse(recipe.train.budget).unit == "seconds"
     is_gpu = choose_device(recipe.train.device).type != "cpu"
     if recipe.model.width > SMALL_WIDTH or is_timed or is_gpu:
         return 1
     if trainings * _seconds(recipe, examples) < WORTH_SECONDS:
         return 1
-    return max(1, min(cores(), trainings, _fit_into_memory(recipe, examples, classes)))
+    available = MEMORY_FRACTION * (available_memory() or 0)
+    fitting = int(available / _bytes_of_one(recipe, examples, classes))
+    return max(1, min(cores(), trainings, fitting))
+
+
+def _checked(jobs: int, recipe: Recipe, examples: Sequence[Example], classes: int) -> int:
+    """Return the jobs that were asked for, or raise an error if they plainly need too much."""
+    each, available = _bytes_of_one(recipe, examples, classes), available_memory()
+    if jobs == 1 or available is None or CERTAIN * jobs * each <= available:
+        return jobs
+    raise OutOfMemoryError(
+        f"{jobs} trainings side by side need about {format_bytes(jobs * each)} of memory.",
+        expected=f"at most {format_bytes(available)}, what is available",
+        hint=f"--jobs {max(1, int(available / each))}",
+    )
 
 
 def _row_tokens(recipe: Recipe, examples: Sequence[Example]) -> float:
     """Return about how many tokens of a text are read."""
-    lengths = [min(len(text.text) // CHARACTERS_PER_TOKEN + 2, recipe.model.context)
-               for text in examples]  # fmt: skip
+    most = recipe.model.context
+    lengths = [min(len(each.text) // CHARACTERS_PER_TOKEN + 2, most) for each in examples]
     return sum(lengths) / len(lengths)
 
 
@@ -99,11 +116,8 @@ def _seconds(recipe: Recipe, examples: Sequence[Example]) -> float:
     return steps * (STEP_SECONDS + texts * per_text / OPERATIONS_PER_SECOND)
 
 
-def _fit_into_memory(recipe: Recipe, examples: Sequence[Example], classes: int) -> int:
-    """Return how many trainings fit into the memory that they may take."""
-    available = available_memory()
-    if available is None:
-        return 1
+def _bytes_of_one(recipe: Recipe, examples: Sequence[Example], classes: int) -> int:
+    """Return the memory that one training in a process of its own needs."""
     train = recipe.train
     batch = BatchShape(
         rows=min(train.batch, len(examples)),
@@ -111,5 +125,5 @@ def _fit_into_memory(recipe: Recipe, examples: Sequence[Example], classes: int) 
         row_tokens=_row_tokens(recipe, examples),
     )
     heads = [ClassificationHead(classes=classes)]
-    need = training_need(recipe.model, recipe.tokenizer.vocab, heads, train, batch).total
-    return int(MEMORY_FRACTION * available / (PROCESS_BYTES + need))
+    need = training_need(recipe.model, recipe.tokenizer.vocab, heads, train, batch)
+    return PROCESS_BYTES + need.total

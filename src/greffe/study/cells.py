@@ -39,8 +39,8 @@ def compute_cells(
 ) -> dict[Cell, CellResult]:
     """Return the result of every cell that has a key, computed or found.
 
-    Unless `keep_runs`, only the best run of each arm stays on disk. With several jobs,
-    worker processes compute the cells.
+    Unless `keep_runs`, only the best run of each arm stays on disk. With several jobs, worker
+    processes compute the cells.
     """
     results = _known_results(study, keys, inputs.parts)
     if results:

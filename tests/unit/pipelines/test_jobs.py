@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import multiprocessing
+
 import pytest
 
 from greffe.config.options import Training
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.data.tables import Example
-from greffe.errors import RecipeError
+from greffe.errors import OutOfMemoryError, RecipeError
 from greffe.pipelines import jobs as jobs_module
 from greffe.pipelines.finetune_recipe import Start, finetune_recipe
 from greffe.pipelines.jobs import SideBySide, choose_jobs
@@ -63,7 +65,10 @@ def test_never_more_than_there_are_trainings() -> None:
 def test_memory_limits_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs_module, "available_memory", lambda: 3 * GIGABYTE)
     assert jobs() == 2
-    assert jobs(4) == 4
+    assert jobs(3) == 3
+    with pytest.raises(OutOfMemoryError, match="12 trainings side by side need") as caught:
+        jobs(20)
+    assert caught.value.hint == "--jobs 4"
     monkeypatch.setattr(jobs_module, "available_memory", lambda: GIGABYTE // 2)
     assert jobs() == 1
     monkeypatch.setattr(jobs_module, "available_memory", lambda: None)
@@ -81,6 +86,11 @@ def test_processes_of_torchrun_train_together(monkeypatch: pytest.MonkeyPatch) -
     assert jobs() == jobs(1) == 1
     with pytest.raises(RecipeError, match="torchrun"):
         jobs(2)
+
+
+def test_a_process_that_may_start_no_others_trains_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)  # type: ignore[attr-defined]
+    assert jobs() == jobs(2) == 1
 
 
 def test_how_it_is_described() -> None:
