@@ -23,6 +23,7 @@ GreffeError                      exit code 1
 from __future__ import annotations
 
 import reprlib
+from typing import Any
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
@@ -55,12 +56,24 @@ class GreffeError(Exception):
         self.hint = hint
         super().__init__(message)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let an error come from a worker process as it was raised there."""
+        return _rebuild, (type(self), self.message, self.expected, self.found, self.hint)
+
     def __str__(self) -> str:
         lines = [self.message]
         lines += [f"  expected: {self.expected}"] if self.expected else []
         lines += [f"  found:    {self.found}"] if self.found else []
         lines += [f"  next:     {self.hint}"] if self.hint else []
         return "\n".join(lines)
+
+
+def _rebuild(
+    kind: type[GreffeError], message: str, expected: str | None, found: str | None, hint: str | None
+) -> GreffeError:
+    error = kind.__new__(kind)
+    GreffeError.__init__(error, message, expected=expected, found=found, hint=hint)
+    return error
 
 
 class InputError(GreffeError):

@@ -264,6 +264,10 @@ class RunDirectory:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is loaded: a worker process reads what it needs."""
+        return {"path": self.path}
+
     @property
     def is_shipped(self) -> bool:
         """Whether the run is part of the package, where nothing is ever written."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 from greffe import errors
@@ -34,6 +36,17 @@ def test_every_error_has_the_exit_code_of_its_documentation(kind: type[GreffeErr
         code = line.split("exit code ")[1].split(":")[0] if "exit code" in line else None
         documented[name] = int(code) if code else documented[path[depth - 1]]
     assert documented[kind.__name__] == kind.exit_code
+
+
+@pytest.mark.parametrize("kind", TREE)
+def test_every_error_comes_from_another_process_as_it_is(kind: type[GreffeError]) -> None:
+    if kind is MissingExtraError:
+        error: GreffeError = MissingExtraError("pyarrow", "parquet", "Reading .parquet")
+    else:
+        error = kind("Wrong.", expected="a", found="b", hint="c")
+    again = copy.copy(error)  # as multiprocessing takes it apart and builds it again
+    assert type(again) is kind and again is not error
+    assert str(again) == str(error)
 
 
 def test_a_missing_library_says_how_to_install_it() -> None:

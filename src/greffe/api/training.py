@@ -56,7 +56,7 @@ def pretrain(
     output: Output,
     *,
     from_: AnyRun | None = None,
-    training: Annotated[Training, Without("soup")],
+    training: Annotated[Training, Without("soup", "jobs")],
     tokenizer_options: Annotated[TokenizerOptions, Without("tokenizer_kind")],
     reading: TextReading,
     valid: float = 0.01,

@@ -59,7 +59,7 @@ def pretrain(
         typer.Argument(help="A prepared corpus, or raw text, which is prepared first."),
     ],
     output: Output,
-    training: Annotated[Training, Without("soup")],
+    training: Annotated[Training, Without("soup", "jobs")],
     tokenizer_options: Annotated[TokenizerOptions, Without("tokenizer_kind")],
     reading: Annotated[Reading, Without("label_column")],
     from_: Annotated[

@@ -36,6 +36,8 @@ Trainings = Annotated[int, Interval(ge=1, le=1_000)]
 """Models of a soup, or seeds of a study: each one is a whole training."""
 Processes = Annotated[int, Interval(ge=0, le=4_096)]
 """Threads or worker processes; 0: one per core. The largest machines have fewer cores."""
+Jobs = Annotated[int, Interval(ge=1, le=4_096)]
+"""Trainings side by side, each in a process of its own."""
 NewTokens = Annotated[int, Interval(ge=1, le=10**6)]
 """Tokens of one generated text: hours on a laptop."""
 TopK = Annotated[int, Interval(ge=0, le=1_000_000)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from greffe.config.bounds import Seed, Trainings, Vocab
+from greffe.config.bounds import Jobs, Seed, Trainings, Vocab
 from greffe.config.option_groups import Flag, OptionGroup
 from greffe.errors import RecipeError, quote
 
@@ -109,6 +109,8 @@ class Training(OptionGroup):
     """Random seed of the weights, the order of texts and the masking."""
     soup: Trainings | None = None
     """Number of fine-tunings whose weights are averaged; default: the recipe's, 1 with a budget."""
+    jobs: Jobs | None = None
+    """Trainings side by side, each in its own process; default: one per core for small models."""
     device: DeviceName | None = None
     """Where to compute: auto, cpu, cuda or mps; default: the recipe's, auto."""
     precision: PrecisionName | None = None

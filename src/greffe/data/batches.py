@@ -43,12 +43,10 @@ class Batch:
     """Sub-batches of an objective that combines others."""
 
 
-def pad_rows(
-    rows: Sequence[npt.NDArray[np.integer]], pad: int, *, multiple: int = 1
-) -> tuple[Tensor, Tensor | None]:
-    """Pad rows to ids [B, T], T a multiple; also return lengths [B], or None if none is padded."""
+def pad_rows(rows: Sequence[npt.NDArray[np.integer]], pad: int) -> tuple[Tensor, Tensor | None]:
+    """Pad rows to ids [B, T]; also return lengths [B], or None if all rows are equally long."""
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    width = -(-int(lengths.max()) // multiple) * multiple
+    width = int(lengths.max())
     ids = np.full((len(rows), width), pad, dtype=np.int64)
     for index, row in enumerate(rows):
         ids[index, : len(row)] = row

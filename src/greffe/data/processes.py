@@ -49,7 +49,7 @@ def map_in_order(
     waiting: deque[tuple[_Block, Future[_Result]]] = deque()
     try:
         for block in blocks:
-            with _hidden_main():
+            with hidden_main():
                 waiting.append((block, pool.submit(_run, function, block)))
             if len(waiting) >= BLOCKS_IN_FLIGHT * workers:
                 first, future = waiting.popleft()
@@ -72,11 +72,11 @@ def _start_worker(context: object) -> None:
     global _context
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     _context = context
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Exit when the parent dies: a killed parent cannot end its workers."""
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -89,7 +89,7 @@ def _run(function: Callable[[Any, _Block], _Result], block: _Block) -> _Result:
 
 
 @contextmanager
-def _hidden_main() -> Iterator[None]:
+def hidden_main() -> Iterator[None]:
     """Start new processes without importing the user's script.
 
     They do not need it, a script without a main guard would run again in each of them, and the

@@ -23,18 +23,11 @@ class ClassificationObjective(Objective):
     """Cross-entropy over classes; a mean is divided by the weights of its targets."""
 
     def __init__(
-        self,
-        spec: Classification,
-        class_counts: Sequence[int],
-        *,
-        causal: bool,
-        pad: int,
-        multiple: int = 1,
+        self, spec: Classification, class_counts: Sequence[int], *, causal: bool, pad: int
     ) -> None:
         self.spec = spec
         self.causal = causal
         self.pad = pad
-        self.multiple = multiple  # of the length of padded rows
         counts = torch.tensor(class_counts, dtype=torch.float32)
         is_balanced = spec.class_weights == "balanced"
         self.class_weights = (
@@ -47,7 +40,7 @@ class ClassificationObjective(Objective):
 
     def prepare(self, rows: Sequence[npt.NDArray[np.integer]], labels: Sequence[int]) -> Batch:
         """Return a batch of texts, as ids with <sos> … <eos>, and their class numbers."""
-        ids, lengths = pad_rows(rows, self.pad, multiple=self.multiple)
+        ids, lengths = pad_rows(rows, self.pad)
         targets = torch.tensor(labels, dtype=torch.int64)
         return Batch(
             ids=ids,

@@ -119,6 +119,7 @@ def finetune_intermediate(
             training=Training(
                 recipe="intermediate",
                 seed=target.seed,
+                jobs=training.jobs,
                 changes=_shared_changes(target, training.changes),
                 show_tensors=training.show_tensors,
             ),

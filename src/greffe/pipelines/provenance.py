@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from greffe.baselines.features import CachedReader, Reader
 from greffe.baselines.linear_runs import feature_runs_of, open_feature_run, run_hash
@@ -22,13 +23,18 @@ class FeatureRuns:
         self.hashes = {run.path: run_hash(run.path) for run in runs}
         """The hash of everything that a run predicts with, by path."""
         self._readers: dict[Path, Reader] = {}
+        self.readers(runs)  # one that cannot be read is an error now
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the open runs: a worker process opens those that it needs."""
+        return {**self.__dict__, "_readers": {}}
+
+    def readers(self, runs: Sequence[RunDirectory]) -> list[Reader]:
+        """Return the readers of these runs, in order."""
         for run in runs:
             if run.path not in self._readers:
                 feature_run = open_feature_run(run)
                 self._readers[run.path] = CachedReader(feature_run.columns, feature_run.features)
-
-    def readers(self, runs: Sequence[RunDirectory]) -> list[Reader]:
-        """Return the readers of these runs, in order."""
         return [self._readers[run.path] for run in runs]
 
 

@@ -7,28 +7,24 @@ itself; the others are kept in its folder until the run is finished, so that eac
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import closing
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
-from greffe.model.model import Model
+from greffe.errors import InterruptedRunError
+from greffe.model.model import Model, build_model
 from greffe.model.weights import load_exact
 from greffe.pipelines.fit import Evaluated, check_evaluated
-from greffe.progress import notice
+from greffe.pipelines.jobs import SideBySide
+from greffe.pipelines.members import Classifying, Members, member_name
+from greffe.progress import Progress, notice
 from greffe.run import RUN_FILE, SOUP, RunDirectory
-from greffe.seeding import derive
 from greffe.training.checkpoint import TrainingState
+from greffe.training.device import Compute
 from greffe.training.distributed import World
-
-
-def member_seed(seed: int, member: int) -> int:
-    """Return the seed of a model's order, hidden tokens and dropout; the first has the run's."""
-    return seed if member == 0 else derive(seed, "member", member)
-
-
-def member_name(member: int, soup: int) -> str:
-    """Return the name of a model in progress lines and notices."""
-    return "fine-tune" if soup == 1 else f"fine-tune {member + 1} of {soup}"
+from greffe.training.workers import Task, run_side_by_side
 
 
 def fit_soup(
@@ -71,6 +67,70 @@ def fit_soup(
             "last_evaluation": evaluated.metrics,
         }
     )
+
+
+@dataclass(frozen=True)
+class _Soup:
+    """What a worker process needs to train any model of a soup."""
+
+    run: RunDirectory
+    shared: Classifying
+    compute: Compute
+    start: dict[str, np.ndarray]
+    """The weights that all models begin with."""
+
+
+def train_ahead(
+    run: RunDirectory,
+    shared: Classifying,
+    compute: Compute,
+    model: Model,
+    side_by_side: SideBySide,
+) -> None:
+    """Train the models of a soup side by side, each up to its last checkpoint.
+
+    `model` has the weights that all of them begin with; it is left as it is.
+    """
+    soup, world = shared.recipe.train.soup, World.join()
+    for member in range(1, soup):
+        _folder_of(run, member, world)
+    start = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
+    names = [member_name(member, soup) for member in range(soup)]
+    jobs, threads = side_by_side.jobs, side_by_side.threads
+    notice(f"fine-tune: the models of the soup, {side_by_side}")
+    try:
+        with (
+            Progress("fine-tune", soup) as progress,
+            closing(
+                run_side_by_side(
+                    _train_member,
+                    _Soup(run, shared, compute, start),
+                    [Task(member, name) for member, name in enumerate(names)],
+                    jobs=jobs,
+                    threads=threads,
+                    progress=progress,
+                )
+            ) as trained,
+        ):
+            for member, line in trained:
+                notice(f"{names[member]}: {line}")
+    except InterruptedRunError:
+        raise InterruptedRunError(
+            f"Stopped; the state of each of the {soup} models is saved in {run.path}.",
+            hint="continue with the same command and --resume",
+        ) from None
+
+
+def _train_member(soup: _Soup, member: int) -> str:
+    """Train one model in a worker process; return how it does on the validation texts."""
+    shared, world = soup.shared, World.join()
+    design, recipe = shared.design, shared.recipe
+    model = build_model(recipe.model, shared.tokenizer.size, design.heads, recipe.seed)
+    start = {name: torch.from_numpy(value) for name, value in soup.start.items()}
+    load_exact(model, start, "the start of the soup")
+    members = Members(shared, soup.compute.place(model), world)
+    state = members.train(member, soup.run if member == 0 else _folder_of(soup.run, member, world))
+    return members.held_out.evaluate(state).line
 
 
 def _folder_of(run: RunDirectory, member: int, world: World) -> RunDirectory:

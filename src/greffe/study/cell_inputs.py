@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from greffe.baselines.features import FeatureCache
 from greffe.config.options import Training
@@ -32,7 +33,9 @@ def cell_recipe(
 
 def cell_training(training: Training, seed: int, arm_changes: Sequence[str] = ()) -> Training:
     """Add the seed, and the changes of a study and of an arm before the user's."""
-    return replace(training, seed=seed, changes=[NO_SOUP, *arm_changes, *training.changes])
+    return replace(
+        training, seed=seed, jobs=None, changes=[NO_SOUP, *arm_changes, *training.changes]
+    )
 
 
 @dataclass
@@ -45,6 +48,10 @@ class CellInputs:
     auxiliary: AuxiliaryTables = field(default_factory=AuxiliaryTables)
     _hashes: dict[Path, tuple[str, str]] = field(default_factory=dict)
     _features: dict[Path, FeatureCache] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what a worker process reads itself if it needs it: models and their vectors."""
+        return {**self.__dict__, "_features": {}}
 
     @cached_property
     def test_hash(self) -> str:

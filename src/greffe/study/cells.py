@@ -9,10 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from greffe.errors import CorruptError, DivergedError, InterruptedRunError, MismatchError
+from greffe.pipelines.jobs import ONE_BY_ONE, SideBySide
 from greffe.pipelines.labelled import data_hash
 from greffe.progress import Progress, notice
 from greffe.run import RUN_FILE
@@ -21,36 +24,85 @@ from greffe.study.arms.finetuned import FinetunedArm
 from greffe.study.cell_inputs import CellInputs
 from greffe.study.folder import CellFile, CellResult, StudyDirectory
 from greffe.study.parts import Parts, labelled_subset
+from greffe.training.workers import Task, run_side_by_side
 
 FORMAT = 3
 
 
 def compute_cells(
-    study: StudyDirectory, inputs: CellInputs, keys: Mapping[Cell, str], *, keep_runs: bool
+    study: StudyDirectory,
+    inputs: CellInputs,
+    keys: Mapping[Cell, str],
+    *,
+    keep_runs: bool,
+    side_by_side: SideBySide = ONE_BY_ONE,
 ) -> dict[Cell, CellResult]:
     """Return the result of every cell that has a key, computed or found.
 
-    Unless `keep_runs`, only the best run of each arm stays on disk.
+    Unless `keep_runs`, only the best run of each arm stays on disk. With several jobs, worker
+    processes compute the cells.
     """
     results = _known_results(study, keys, inputs.parts)
     if results:
         notice(f"compare: {len(results)} of {len(keys)} trainings are already done")
-    todo = [cell for cell in keys if cell not in results]
+    work = [CellWork(study, cell, keys[cell]) for cell in keys if cell not in results]
     try:
-        with Progress("compare", sum(cell.weight for cell in todo)) as progress:
-            for number, cell in enumerate(todo, 1):
-                with progress.part(cell.weight, f"{number}/{len(todo)} {_label(cell)}"):
-                    results[cell] = _compute(study, inputs, cell, keys[cell])
-                if not keep_runs:
-                    _drop_others(study, cell.arm, results)
-                # Last: a cell with a result is not looked at again.
-                study.write_cell(cell.name, CellFile(key=keys[cell], result=results[cell]))
+        with Progress("compare", sum(each.cell.weight for each in work)) as progress:
+            if side_by_side.jobs > 1:
+                computed = _side_by_side(inputs, work, progress, side_by_side)
+            else:
+                computed = _one_by_one(inputs, work, progress)
+            with closing(computed):
+                for each, result in computed:
+                    results[each.cell] = result
+                    if not keep_runs:
+                        _drop_others(study, each.cell.arm, _in_order(results, keys))
+                    # Last: a cell with a result is not looked at again.
+                    study.write_cell(each.cell.name, CellFile(key=each.key, result=result))
     except (InterruptedRunError, KeyboardInterrupt):
         raise InterruptedRunError(
             f"Stopped; {len(results)} of {len(keys)} trainings are done and kept in {study.path}.",
             hint="the same command resumes the study",
         ) from None
-    return {cell: results[cell] for cell in keys}
+    return _in_order(results, keys)
+
+
+@dataclass(frozen=True)
+class CellWork:
+    """A cell to compute, and where."""
+
+    study: StudyDirectory
+    cell: Cell
+    key: str
+
+
+Computed = Generator[tuple[CellWork, CellResult]]
+
+
+def _one_by_one(inputs: CellInputs, work: Sequence[CellWork], progress: Progress) -> Computed:
+    for number, each in enumerate(work, 1):
+        with progress.part(each.cell.weight, f"{number}/{len(work)} {_label(each.cell)}"):
+            result = _compute(inputs, each)
+        yield each, result
+
+
+def _side_by_side(
+    inputs: CellInputs, work: Sequence[CellWork], progress: Progress, how: SideBySide
+) -> Computed:
+    tasks = [
+        Task(each, _label(each.cell), each.cell.weight, shares=each.cell.arm.shares)
+        for each in work
+    ]
+    return run_side_by_side(
+        _compute, inputs, tasks, jobs=how.jobs, threads=how.threads, progress=progress
+    )
+
+
+def _in_order(
+    results: Mapping[Cell, CellResult], keys: Mapping[Cell, str]
+) -> dict[Cell, CellResult]:
+    """Return the results in the order of the plan, whichever was ready first."""
+    return {cell: results[cell] for cell in keys if cell in results}
 
 
 def cell_key(cell: Cell, inputs: CellInputs) -> str:
@@ -140,7 +192,8 @@ def _check_shape(study: StudyDirectory, cell: Cell, result: CellResult, parts: P
         )
 
 
-def _compute(study: StudyDirectory, inputs: CellInputs, cell: Cell, key: str) -> CellResult:
+def _compute(inputs: CellInputs, work: CellWork) -> CellResult:
+    study, cell, key = work.study, work.cell, work.key
     folder = study.run_path(cell.name)
     known = study.cell(cell.name)
     is_same = known is not None and known.key == key

@@ -84,6 +84,9 @@ class StudyManifest(Spec):
     kind: Literal["study"] = "study"
     status: Literal["running", "finished"]
     cells: list[FileName]
+    device: Literal["cpu", "cuda", "mps"] | None = None
+    precision: Literal["fp32", "bf16"] | None = None
+    """Of all trainings; a resumed study keeps both."""
     settings: dict[str, Any]
 
 

@@ -20,6 +20,7 @@ from greffe.errors import RecipeError
 from greffe.evaluation.paired import SIGNIFICANCE, smallest_sign_flip_p
 from greffe.output_folder import OutputFolder
 from greffe.pipelines.auxiliary import AuxiliaryTables, open_auxiliary
+from greffe.pipelines.jobs import SideBySide, choose_jobs
 from greffe.pipelines.labelled import data_hash, load_examples
 from greffe.pipelines.provenance import FeatureRuns, refuse_trained_on, warn_if_trained_on
 from greffe.progress import Progress, notice, quiet
@@ -27,6 +28,7 @@ from greffe.run import RunDirectory, this_command
 from greffe.study.analysis import Analysis
 from greffe.study.arms import Cell, DerivedArm, PlannedArm
 from greffe.study.arms.finetuned import FinetunedArm
+from greffe.study.cell_compute import decide_compute, with_compute
 from greffe.study.cell_inputs import CellInputs, cell_recipe
 from greffe.study.cells import best_cell, cell_key, check_pairing, compute_cells, has_run
 from greffe.study.disagreements import find_disagreements
@@ -45,6 +47,7 @@ from greffe.study.plan import (
 from greffe.study.transfer_proof import prove_transfer
 from greffe.training.checkpoint import load_classification_tokenizer, load_model
 from greffe.training.compute import set_up_compute
+from greffe.training.device import Compute
 from greffe.training.distributed import World
 
 SPLIT_SEED = 0
@@ -61,6 +64,8 @@ class StudyPlan:
     keys: dict[Cell, str]
     """The trainings, each with the hash of its inputs."""
     inputs: CellInputs
+    side_by_side: SideBySide
+    compute: Compute
 
     @property
     def parts(self) -> Parts:
@@ -85,14 +90,21 @@ def compare(request: StudyRequest, out: str | Path, *, overwrite: bool = False) 
         sources=request.sources,
     )
     with folder:
-        plan = make_plan(request)
-        folder.begin()
         study = StudyDirectory(folder.path)
+        begun = study.manifest() if folder.resuming and study.is_study else None
+        plan = make_plan(request, begun)
+        folder.begin()
         manifest = _manifest(plan)
         study.write_manifest(manifest)
         _announce(plan)
         findings = _data_findings(plan)
-        trained = compute_cells(study, plan.inputs, plan.keys, keep_runs=request.keep_runs)
+        trained = compute_cells(
+            study,
+            plan.inputs,
+            plan.keys,
+            keep_runs=request.keep_runs,
+            side_by_side=plan.side_by_side,
+        )
         check_pairing(trained, planned_comparisons(plan.arms)[0])
         with Progress("compare: analyzing the results", 1) as progress, progress.part(1, ""):
             document = _document(study, plan, trained, findings)
@@ -104,8 +116,11 @@ def compare(request: StudyRequest, out: str | Path, *, overwrite: bool = False) 
 # --- the plan -------------------------------------------------------------------------------------
 
 
-def make_plan(request: StudyRequest) -> StudyPlan:
-    """Read all inputs and check everything that can be checked before the first training."""
+def make_plan(request: StudyRequest, begun: StudyManifest | None = None) -> StudyPlan:
+    """Read all inputs and check everything that can be checked before the first training.
+
+    `begun` is a study that is resumed: it keeps its device and precision.
+    """
     seeds, training, base = request.seed_numbers, request.training, request.arms.base
     arms = plan_arms(request.arms)
     # The cheap checks come first: a bad name, recipe or run is an error before tables are read.
@@ -119,16 +134,22 @@ def make_plan(request: StudyRequest) -> StudyPlan:
     texts = [example.text for example in parts.train]
     check_features(texts, tfidf=True, has_others=True, auxiliary=auxiliary.auxiliary)
     arms = plan_arms(replace(request.arms, auxiliary_texts=auxiliary.texts))
-    set_up_compute(cell_recipe(base, training, seeds[0]).train.threads)
-    feature_runs = _open_feature_runs(request, arms, parts, table_hash)
-    inputs = CellInputs(parts, training, feature_runs, auxiliary)
     cells = plan_cells(arms, request.labels, seeds, parts)
+    recipe = cell_recipe(base, training, seeds[0])
+    jobs = choose_jobs(training.jobs, len(cells), recipe, parts.train, len(parts.labels))
+    threads = set_up_compute(recipe.train.threads, jobs=jobs)
+    compute = decide_compute(recipe, begun)
+    set_up_compute(recipe.train.threads)  # of this process, for what is not a cell
+    feature_runs = _open_feature_runs(request, arms, parts, table_hash)
+    inputs = CellInputs(parts, with_compute(training, compute), feature_runs, auxiliary)
     return StudyPlan(
         request=request,
         arms=arms,
         seeds=seeds,
         keys={cell: cell_key(cell, inputs) for cell in cells},
         inputs=inputs,
+        side_by_side=SideBySide(jobs, threads),
+        compute=compute,
     )
 
 
@@ -187,6 +208,8 @@ def _manifest(plan: StudyPlan) -> StudyManifest:
     return StudyManifest(
         status="running",
         cells=[cell.name for cell in plan.keys],
+        device=plan.compute.device.type,
+        precision=plan.compute.precision,
         settings={
             "seeds": plan.seeds,
             "labels": list(plan.request.labels),
@@ -204,6 +227,8 @@ def _announce(plan: StudyPlan) -> None:
         f"validation and {len(parts.test):,} test texts"
         + (f", {repeated} of which also occur in the other parts" if repeated else "")
     )
+    if plan.side_by_side.jobs > 1:
+        notice(f"compare: the trainings, {plan.side_by_side}")
     smallest = smallest_sign_flip_p(seeds)
     others = len(planned_comparisons(plan.arms)) - 1
     if smallest >= SIGNIFICANCE:
@@ -247,7 +272,7 @@ def _document(
         proof=prove_transfer(bases, plan.inputs, results, seed=SPLIT_SEED),
         findings=[*findings, *_prediction_findings(analysis)],
         repeat=repeat_facts(
-            cell_recipe(base, plan.request.training, plan.seeds[0]),
+            cell_recipe(base, plan.inputs.training, plan.seeds[0]),
             plan.seeds,
             plan.inputs,
             plan.runs.values(),

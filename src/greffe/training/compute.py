@@ -21,12 +21,14 @@ TRIES = 3
 WORTH = 0.97  # of the time without it: a smaller gain is within the noise of a few steps
 
 
-def set_up_compute(threads: int = 0) -> int:
-    """Use this many threads, else OMP_NUM_THREADS, else the cores divided by the local ranks."""
+def set_up_compute(threads: int = 0, *, jobs: int = 1) -> int:
+    """Use this many threads, else OMP_NUM_THREADS, else the cores divided by the local ranks and
+    by the trainings side by side."""
     keep_freed_memory()
     given = os.environ.get("OMP_NUM_THREADS", "")
     is_number = given.isdecimal() and len(given) < 10
-    threads = threads or (int(given) if is_number else 0) or max(1, cores() // local_ranks())
+    shared_by = local_ranks() * jobs
+    threads = threads or (int(given) if is_number else 0) or max(1, cores() // shared_by)
     if threads > THREADS_PER_CORE * cores():
         raise RecipeError(
             f"{threads:,} compute threads are too many for this machine.",

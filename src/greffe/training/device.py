@@ -33,8 +33,6 @@ MOST_OPERATIONS = 1e9
 HOPELESS = 5.0
 """Times that bf16 may be slower on a few rows before the measurement ends: it may take minutes."""
 FEW_ROWS = 16
-ROW_MULTIPLE = 8
-"""Tokens: twice as many save no more kernels, and pad 7% of rows of 110 tokens instead of 3%."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +41,6 @@ class Compute:
 
     device: torch.device
     precision: Precision = "fp32"
-
-    @property
-    def row_multiple(self) -> int:
-        """What the length of padded rows should be a multiple of.
-
-        For each new shape a bf16 product first builds its kernel, which takes as long as a fifth of
-        the product; and rows of vector registers are read faster.
-        """
-        return ROW_MULTIPLE if self.precision == "bf16" else 1
 
     def place(self, model: Model) -> Model:
         """Move a model to the device and let it compute in the precision; return the same model."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import signal
 import threading
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 
 class Interruption:
     """Inside the block, the first signal only sets `requested`; a second one acts immediately."""
 
-    SIGNALS = (signal.SIGINT, signal.SIGTERM)
+    signals: ClassVar[tuple[signal.Signals, ...]] = (signal.SIGINT, signal.SIGTERM)
+    is_in_worker: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.requested = False
@@ -20,7 +21,7 @@ class Interruption:
     def __enter__(self) -> Self:
         # Python allows signal handlers in the main thread only; elsewhere the caller handles them.
         if threading.current_thread() is threading.main_thread():
-            for number in self.SIGNALS:
+            for number in self.signals:
                 self._previous[number] = signal.signal(number, self._handle)
         return self
 
@@ -34,9 +35,21 @@ class Interruption:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.requested = True
-        self._restore()
+        if not self.is_in_worker:
+            self._restore()
 
     def _restore(self) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
         self._previous = {}
+
+
+def obey_parent_only() -> None:
+    """Let this worker process stop when its parent says so with SIGTERM, and save its state then.
+
+    A terminal sends Ctrl-C to all processes of a command, a service manager SIGTERM; the parent
+    passes both on. The second signal must not end a worker that is saving: the parent can kill it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Interruption.signals = (signal.SIGTERM,)
+    Interruption.is_in_worker = True

@@ -105,7 +105,11 @@ def test_missing_unknown_and_wrong_flags_are_errors(
 @pytest.mark.parametrize(
     ("verb", "groups", "left_out"),
     [
-        (pretrain, (Output, Training, TokenizerOptions, Reading), {"soup", "label_column"}),
+        (
+            pretrain,
+            (Output, Training, TokenizerOptions, Reading),
+            {"soup", "jobs", "label_column"},
+        ),
         (finetune, (Tables, Output, Training, Reading), {"test", "objective", "documents"}),
     ],
 )

@@ -18,7 +18,7 @@ from greffe.model import memory
 from greffe.model.memory import weights_need
 from greffe.model.weights import base_hash, head_hash
 from greffe.pipelines import finetune as finetune_module
-from greffe.pipelines.finetune import HeldOut
+from greffe.pipelines.members import HeldOut
 from greffe.progress import quiet
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews

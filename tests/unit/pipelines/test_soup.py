@@ -14,7 +14,8 @@ from greffe.errors import DivergedError, RecipeError
 from greffe.model.model import Model
 from greffe.pipelines import finetune as finetune_module
 from greffe.pipelines.fit import Evaluated
-from greffe.pipelines.soup import fit_soup, member_name, member_seed
+from greffe.pipelines.members import member_name, member_seed
+from greffe.pipelines.soup import fit_soup
 from greffe.run import RunDirectory
 from greffe.training.checkpoint import TrainingState, load_model
 from greffe.training.distributed import World
@@ -123,3 +124,23 @@ def test_only_fine_tuning_has_a_soup():
     with pytest.raises(RecipeError, match=r"train\.soup"):
         load_recipe("small").with_changes(["train.soup=2"])
     assert load_recipe("small").with_changes(["finetune.soup=2"]).finetune.soup == 2
+
+
+@pytest.mark.alone
+def test_models_trained_side_by_side_have_the_same_average(tmp_path, capsys):
+    choices = {"recipe": SMALL, "valid": TEXTS[:4], "budget": "4steps", "soup": 3}
+    changes = ["train.threads=1"]
+    alone = finetune(TEXTS, tmp_path / "one", changes=changes, **choices)
+    capsys.readouterr()
+    together = finetune(TEXTS, tmp_path / "two", changes=changes, jobs=2, **choices)
+    shown = capsys.readouterr().err
+    assert together.weights_path.read_bytes() == alone.weights_path.read_bytes()
+    timeless = {"seconds", "tokens_per_second"}
+    lines, known = (
+        [{k: v for k, v in line.items() if k not in timeless} for line in run.metrics()]
+        for run in (together, alone)
+    )
+    assert lines == known
+    assert "2 side by side, 1 thread each" in shown
+    assert all(f"fine-tune {n} of 3: validation accuracy" in shown for n in (1, 2, 3))
+    assert "resuming" not in shown and "average of 3" in shown

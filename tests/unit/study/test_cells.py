@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
 from greffe.config.options import Training
 from greffe.data.tables import Example
 from greffe.errors import CorruptError, DivergedError, InterruptedRunError, MismatchError
+from greffe.pipelines.jobs import SideBySide
 from greffe.progress import quiet
 from greffe.run import RUN_FILE, RunDirectory
 from greffe.storage import read_json, write_json
+from greffe.study import cells
 from greffe.study.arms import ArmOptions, Cell, TrainedArm
 from greffe.study.arms.pretrained_arm import PretrainedArm
 from greffe.study.arms.scratch_arm import ScratchArm
@@ -28,6 +30,7 @@ from greffe.study.cells import (
 )
 from greffe.study.folder import CellResult, StudyDirectory
 from greffe.study.parts import Parts
+from greffe.training.workers import Task
 
 SEEDS = (1, 2, 3)
 
@@ -40,6 +43,7 @@ class ToyArm(TrainedArm):
     weight_per_label = 1.0
 
     setting: str = "plain"
+    equal: bool = False
     computed: list[str] = field(default_factory=list, compare=False)
     stops_at: str = field(default="", compare=False)
     diverges_at: str = field(default="", compare=False)
@@ -60,7 +64,9 @@ class ToyArm(TrainedArm):
         folder.mkdir(parents=True)
         (folder / RUN_FILE).write_text("{}")
         return CellResult(
-            probabilities=[[1.0, 0.0]] * 5, validation=0.9 if cell.seed == 2 else 0.8, seconds=1.0
+            probabilities=[[1.0, 0.0]] * 5,
+            validation=0.9 if cell.seed == 2 and not self.equal else 0.8,
+            seconds=1.0,
         )
 
 
@@ -73,11 +79,12 @@ def inputs() -> CellInputs:
 
 @pytest.fixture
 def compute(tmp_path: Path, inputs: CellInputs) -> Callable[..., dict[Cell, CellResult]]:
-    def run(arm: ToyArm, *, keep_runs: bool = False) -> dict[Cell, CellResult]:
-        cells = [Cell(arm, 20, seed, is_full=True) for seed in SEEDS]
+    def run(arm: ToyArm, *, keep_runs: bool = False, **how: Any) -> dict[Cell, CellResult]:
+        planned = [Cell(arm, 20, seed, is_full=True) for seed in SEEDS]
         with quiet():
-            keys = {cell: cell_key(cell, inputs) for cell in cells}
-            return compute_cells(StudyDirectory(tmp_path), inputs, keys, keep_runs=keep_runs)
+            keys = {cell: cell_key(cell, inputs) for cell in planned}
+            study = StudyDirectory(tmp_path)
+            return compute_cells(study, inputs, keys, keep_runs=keep_runs, **how)
 
     return run
 
@@ -117,6 +124,23 @@ def test_only_the_best_run_is_kept_unless_all_are_asked_for(
     assert runs_in(tmp_path) == {"toy-all-1", "toy-all-2", "toy-all-3"}
 
 
+def test_the_order_in_which_cells_are_ready_changes_nothing(
+    compute: Callable[..., dict[Cell, CellResult]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def backwards(
+        function: Callable[..., CellResult], inputs: CellInputs, tasks: list[Task[Any]], **_: Any
+    ) -> Iterator[tuple[Any, CellResult]]:
+        for task in reversed(tasks):
+            yield task.item, function(inputs, task.item)
+
+    monkeypatch.setattr(cells, "run_side_by_side", backwards)
+    results = compute(ToyArm("toy", equal=True), side_by_side=SideBySide(2, 1))
+    assert [cell.seed for cell in results] == list(SEEDS)
+    assert runs_in(tmp_path) == {"toy-all-1"}  # the first of equally good ones
+
+
 def test_what_was_done_before_a_stop_is_not_lost(compute: Callable[..., object]) -> None:
     with pytest.raises(InterruptedRunError, match="2 of 3 trainings are done"):
         compute(ToyArm("toy", stops_at="toy-all-3"))
@@ -153,13 +177,13 @@ def test_the_key_depends_on_every_input(inputs: CellInputs) -> None:
 
 def test_the_first_of_equally_good_cells_is_the_best() -> None:
     arm = ToyArm("toy")
-    cells = [Cell(arm, 20, seed, is_full=True) for seed in SEEDS]
+    full = [Cell(arm, 20, seed, is_full=True) for seed in SEEDS]
     few = Cell(arm, 10, 1, is_full=False)
     results = {
         cell: CellResult(probabilities=[], validation=value, seconds=0.0)
-        for cell, value in zip([*cells, few], [0.5, 0.7, 0.7, 0.9], strict=True)
+        for cell, value in zip([*full, few], [0.5, 0.7, 0.7, 0.9], strict=True)
     }
-    assert best_cell(arm, results) == cells[1]
+    assert best_cell(arm, results) == full[1]
     assert best_cell(ToyArm("nobody"), results) is None
 
 
@@ -186,7 +210,7 @@ def test_an_arm_has_the_pretrained_base_exactly_if_it_should() -> None:
 def test_paired_arms_start_with_the_same_head() -> None:
     names = ("pretrained", "scratch")
     arms = [PretrainedArm("pretrained", RUN), ScratchArm("scratch", RUN)]
-    cells = [Cell(arm, 20, 1, is_full=True) for arm in arms]
-    check_pairing({cell: result("x", "same") for cell in cells}, names)
+    pair = [Cell(arm, 20, 1, is_full=True) for arm in arms]
+    check_pairing({cell: result("x", "same") for cell in pair}, names)
     with pytest.raises(MismatchError, match="same head"):
-        check_pairing({cell: result("x", cell.name) for cell in cells}, names)
+        check_pairing({cell: result("x", cell.name) for cell in pair}, names)

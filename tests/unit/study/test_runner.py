@@ -16,6 +16,7 @@ from greffe.progress import quiet
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
 from greffe.study.arms import ArmOptions
+from greffe.study.folder import StudyDirectory, StudyManifest
 from greffe.study.plan import StudyRequest
 from greffe.study.runner import compare, make_plan
 from greffe.training.distributed import World
@@ -60,6 +61,38 @@ def test_an_interrupted_study_continues_without_overwrite(
     with quiet(), pytest.raises(InterruptedRunError) as caught:
         compare(study_request, tmp_path / "out", overwrite=True)
     assert str(caught.value.hint).endswith("repeat the command without --overwrite")
+
+
+def test_device_and_precision_are_recorded_and_kept(
+    study_request: StudyRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise InterruptedRunError("stopped")
+
+    monkeypatch.setattr("greffe.study.runner.compute_cells", stop)
+    out = tmp_path / "out"
+
+    def begin(request: StudyRequest) -> StudyManifest:
+        with quiet(), pytest.raises(InterruptedRunError):
+            compare(request, out)
+        return StudyDirectory(out).manifest()
+
+    asked = replace(study_request.training, precision="bf16")
+    begun = begin(replace(study_request, training=asked))
+    assert (begun.device, begun.precision) == ("cpu", "bf16")
+    assert begin(study_request).precision == "bf16"
+    with quiet():
+        first, again, new = (
+            make_plan(request, begun)
+            for request, begun in (
+                (replace(study_request, training=asked), None),
+                (study_request, begun),
+                (study_request, None),
+            )
+        )
+    assert list(first.keys.values()) == list(again.keys.values())
+    recipes = [str(plan.inputs.training.changes) for plan in (first, again, new)]
+    assert ["bf16" in text for text in recipes] == [True, True, False]
 
 
 @pytest.mark.parametrize("role", ["base", "others"])

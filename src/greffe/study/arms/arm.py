@@ -90,6 +90,11 @@ class PlannedArm(ABC):
         """Names of the arms that it is compared with, where a study has them."""
         return self.compared_with
 
+    @property
+    def shares(self) -> str | None:
+        """What its cells keep in memory for cells of the same name, if anything."""
+        return None
+
     def weight(self, labels: int) -> float:
         """Return how long a training with so many labels takes relative to others, roughly."""
         return 1 + labels * self.weight_per_label

@@ -9,7 +9,7 @@ import numpy as np
 from greffe.config.options import Output, Tables
 from greffe.inference.predict import predict
 from greffe.machine import measure_peak_memory
-from greffe.model.model import build_model
+from greffe.model.model import Model, build_model
 from greffe.pipelines.finetune import finetune
 from greffe.pipelines.finetune_recipe import Start
 from greffe.run import RunDirectory
@@ -19,6 +19,7 @@ from greffe.study.folder import CellResult, EpochEvaluation, rounded
 from greffe.study.layer_changes import PartMove, layer_moves
 from greffe.study.parts import labelled_subset
 from greffe.training.checkpoint import load_model, load_tokenizer, run_weights
+from greffe.training.device import Compute, choose_device
 
 
 class FinetunedArm(TrainedArm):
@@ -62,7 +63,7 @@ class FinetunedArm(TrainedArm):
                 training=cell_training(inputs.training, cell.seed, self.changes),
             )
         manifest = run.manifest()
-        model = load_model(run)
+        model = _as_trained(run)
         predictions = predict(
             model,
             load_tokenizer(run),
@@ -92,6 +93,12 @@ class FinetunedArm(TrainedArm):
             before = build_model(recipe.model, manifest.vocab, {}, recipe.seed).state_dict()
         after, _ = run_weights(run)
         return layer_moves(before, after)
+
+
+def _as_trained(run: RunDirectory) -> Model:
+    """Return the model on the device and in the precision that it was trained with."""
+    device = choose_device(run.recipe().train.device)
+    return Compute(device, run.manifest().lineage.precision).place(load_model(run))
 
 
 def _evaluations(run: RunDirectory) -> list[EpochEvaluation]:

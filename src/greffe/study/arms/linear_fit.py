@@ -29,6 +29,11 @@ class LinearArm(TrainedArm):
     keeps_run = False
     """Whether the model fitted to all labels is kept, to predict with it like with any run."""
 
+    @property
+    def shares(self) -> str | None:
+        """The vectors of texts that a base or a feature run has read."""
+        return "features" if self.run is not None or self.feature_runs else None
+
     def key_inputs(self, inputs: CellInputs, seed: int) -> list[object]:
         """Return what the features of the base, feature runs and auxiliary texts depend on."""
         found: list[object] = []

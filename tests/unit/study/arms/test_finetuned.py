@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
+import torch
 
+from greffe.inference.predict import Prediction, predict
+from greffe.model.model import Model
 from greffe.run import RunDirectory
 from greffe.study.arms.finetuned import FinetunedArm
 from greffe.study.arms.frozen_arm import FrozenArm
 from greffe.study.arms.pretrained_arm import PretrainedArm
 from greffe.study.arms.scratch_arm import ScratchArm
+from greffe.study.cell_compute import with_compute
 from greffe.study.cell_inputs import CellInputs
 from greffe.study.folder import CellResult
+from greffe.training.device import DTYPES, Compute, Precision
 
 FreshRun = Callable[..., RunDirectory]
 
@@ -31,6 +37,26 @@ def test_only_the_base_differs_before_the_first_step(
         assert len(result.probabilities) == len(inputs.parts.test)
         assert result.tokens > 0 and result.evaluations
         assert any(move.moved > 0 for move in result.moves)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_test_texts_are_predicted_in_the_precision_of_the_training(
+    fresh_run: FreshRun,
+    inputs: CellInputs,
+    compute: Callable[..., CellResult],
+    monkeypatch: pytest.MonkeyPatch,
+    precision: Precision,
+) -> None:
+    used = []
+
+    def watched(model: Model, *args: Any, **more: Any) -> Iterator[Prediction]:
+        used.append(model.base.dtype)
+        return predict(model, *args, **more)
+
+    monkeypatch.setattr("greffe.study.arms.finetuned.predict", watched)
+    inputs.training = with_compute(inputs.training, Compute(torch.device("cpu"), precision))
+    compute(PretrainedArm("pretrained", fresh_run("base")))
+    assert used == [DTYPES[precision]]
 
 
 @pytest.mark.parametrize("kind", [PretrainedArm, FrozenArm, ScratchArm])
