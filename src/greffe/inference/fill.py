@@ -103,7 +103,7 @@ def _probabilities(
         with evaluation_mode(model):
             hidden = model.base(row[None].to(device_of(model)), causal=False)
             scores = model.scores(hidden[0, columns], "masked_token")  # [masks, vocab]
-            rows = scores.double().softmax(-1).cpu().numpy()
+            rows = scores.cpu().double().softmax(-1).numpy()
         require_finite(rows)
         probabilities.update(zip(inside, rows, strict=True))
     return probabilities

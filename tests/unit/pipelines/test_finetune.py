@@ -23,6 +23,7 @@ from greffe.progress import quiet
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
 from greffe.training.checkpoint import TrainingState, load_model, load_tokenizer
+from greffe.training.distributed import World
 
 finetune = flat_keywords(finetune_module.finetune)
 
@@ -128,7 +129,7 @@ def test_scores_that_are_not_finite_are_never_the_best(
         run = finetune(TABLE, tmp_path / "run", parent=parent, **SHORT)
     model, tokenizer = load_model(run), load_tokenizer(run)
     labels = run.manifest().labels
-    held_out = HeldOut(model, tokenizer, labels, TABLE[:6], causal=False)
+    held_out = HeldOut(model, tokenizer, labels, TABLE[:6], causal=False, world=World())
     found = held_out.evaluate(TrainingState(tokenizer=""))
     assert 0 <= found.metrics["accuracy"] <= 1 and np.isfinite(found.score)
     with torch.no_grad():
