@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch._subclasses.fake_tensor import DynamicOutputShapeException
-
 from tests.fake_gpu.conftest import FakeGpu, Waiting
+from torch._subclasses.fake_tensor import DynamicOutputShapeException
 
 
 def test_a_tensor_left_on_the_host_is_an_error(gpu: FakeGpu) -> None:

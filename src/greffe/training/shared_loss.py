@@ -7,7 +7,6 @@ global count. With a single process, loss and backward pass are the plain ones.
 
 from __future__ import annotations
 
-import warnings
 from contextlib import nullcontext
 from typing import Any
 
@@ -41,13 +40,10 @@ class SharedLoss:
         if self._wrapped is not None:
             self._wrapped._remove_autograd_hooks()  # type: ignore[no-untyped-call]
         self._trained = trained
-        # A rank's rows may leave a term out, and with it the term's head.
-        may_skip_a_head = len(self.module.objective.weights) > 1
-        warnings.filterwarnings("ignore", "find_unused_parameters=True was specified")
         with exchange():
             self._wrapped = DistributedDataParallel(
                 self.module,
-                find_unused_parameters=may_skip_a_head,
+                find_unused_parameters=self.module.unused is not None,
                 gradient_as_bucket_view=True,
                 bucket_cap_mb=BUCKET_MEGABYTES,
             )
@@ -80,6 +76,11 @@ class _LossModule(nn.Module):
         super().__init__()
         self.model = model
         self.objective = objective
+        # A rank's rows may leave out one of several terms, and with it the term's head: DDP has to
+        # look for what was not used. It warns if it finds nothing, so there always is something.
+        may_skip_a_head = len(objective.weights) > 1
+        device = model.base.embedding.weight.device
+        self.unused = nn.Parameter(torch.zeros(1, device=device)) if may_skip_a_head else None
 
     def forward(self, batch: Batch | None) -> dict[str, Tensor]:
         """Return the sums of the objective's terms; without a batch, zero times all parameters."""

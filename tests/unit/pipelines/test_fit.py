@@ -28,6 +28,7 @@ from greffe.run import Manifest, RunDirectory, new_lineage
 from greffe.seeding import rng
 from greffe.training import checkpoint
 from greffe.training.distributed import World
+from greffe.training.update import Figures, Outcome
 
 SHAPE = ModelSpec(width=16, layers=1, heads=2, feed_forward=32, context=16, dropout=0.2)
 HEADS: dict[str, HeadSpec] = {"next_token": NextTokenHead()}
@@ -410,3 +411,40 @@ def test_only_the_recipe_asks_for_the_compiler(
     fitter.fit()
     assert not calls
     assert '"compiled": true' in state.read_text()
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Keeps the figures of steps in tensors, as on a GPU; grows by one when some are read."""
+    counted: list[int] = []
+    initialize, read = Outcome.__init__, Outcome.read
+
+    def keep(self: Outcome, names: Sequence[str], values: Sequence[float]) -> None:
+        initialize(self, names, torch.tensor(values, dtype=torch.float64))
+
+    def count(self: Outcome) -> Figures:
+        if not self.is_read:
+            counted.append(1)
+        return read(self)
+
+    monkeypatch.setattr(Outcome, "__init__", keep)
+    monkeypatch.setattr(Outcome, "read", count)
+    return counted
+
+
+def test_on_a_gpu_only_the_steps_that_are_due_are_read(tmp_path: Path, reads: list[int]) -> None:
+    spans = {"budget": "400steps", "evaluate_every": "100steps", "checkpoint_every": "100steps"}
+    fitter = Fitter(tmp_path / "run", **spans)
+    assert fitter.fit().step == 400
+    assert fitter.lines("train") == list(range(4, 401, 4))
+    assert len(reads) == 100
+
+
+def test_on_a_gpu_skipped_steps_are_told_with_the_next_that_is_read(
+    tmp_path: Path, reads: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    fitter = Fitter(tmp_path / "run", budget="400steps", evaluate_every="100%")
+    assert fitter.fit(Toy(breaking=3)).skipped == 3
+    assert "step 4: 3 steps were skipped" in capsys.readouterr().err
+    with pytest.raises(DivergedError, match="12 steps in a row"):
+        Fitter(tmp_path / "ended", budget="400steps").fit(Toy(breaking=99))
