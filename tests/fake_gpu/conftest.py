@@ -73,7 +73,7 @@ class FakeGpu:
         self.device = torch.device(NAME, 0)
 
     def model(
-        self, spec: ModelSpec, vocab: int, heads: dict[str, HeadSpec], dtype: torch.dtype
+        self, spec: ModelSpec, vocab: int, heads: dict[str, HeadSpec], dtype: torch.dtype | None
     ) -> Model:
         """A model whose weights are on the device."""
         with torch.device(self.device):

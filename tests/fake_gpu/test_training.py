@@ -82,16 +82,16 @@ def run(gpu: FakeGpu, objective: Objective, heads, spec: ModelSpec, batches, voc
 @pytest.mark.parametrize("kind", sorted(LanguageSpec.kinds()))
 @pytest.mark.parametrize(
     ("position", "dtype"),
-    [*((position, "bfloat16") for position in POSITIONS), ("rotary", "float32")],
+    [*((position, torch.bfloat16) for position in POSITIONS), ("rotary", None)],
 )
 def test_pretraining(
-    tiny_tokenizer: Tokenizer, kind: str, position: str, dtype: str, request
+    tiny_tokenizer: Tokenizer, kind: str, position: str, dtype: torch.dtype | None, request
 ) -> None:
     objective = LanguageSpec.of_kind(kind).build(tiny_tokenizer, tied=True)
     batches = [objective.prepare(rows_of(tiny_tokenizer)) for _ in range(2)]
     gpu = request.getfixturevalue("gpu")
     heads, spec = objective.heads(), spec_of(position)
-    run(gpu, objective, heads, spec, batches, tiny_tokenizer.size, getattr(torch, dtype))
+    run(gpu, objective, heads, spec, batches, tiny_tokenizer.size, dtype)
 
 
 def test_a_vocabulary_loss_in_several_chunks(tiny_tokenizer, monkeypatch, request) -> None:
@@ -104,7 +104,7 @@ def test_a_vocabulary_loss_in_several_chunks(tiny_tokenizer, monkeypatch, reques
     monkeypatch.setattr(
         device_vocabulary_loss, "checkpoint", lambda work, *given, **_: work(*given)
     )
-    run(gpu, objective, heads, spec, batches, tiny_tokenizer.size, torch.float32)
+    run(gpu, objective, heads, spec, batches, tiny_tokenizer.size, None)
 
 
 @pytest.mark.parametrize("pooler", ["first", "last", "mean", "max", "mean+max"])

@@ -413,6 +413,23 @@ def test_only_the_recipe_asks_for_the_compiler(
     assert '"compiled": true' in state.read_text()
 
 
+@pytest.mark.parametrize(
+    ("choice", "device", "compiled"),
+    [("gpu", "cuda", 1), ("gpu", "cpu", 0), (False, "cuda", 0), (True, "cpu", 1)],
+)
+def test_a_gpu_compiles_by_default(
+    choice: object, device: str, compiled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Model] = []
+    monkeypatch.setattr(fit_module, "device_of", lambda _: torch.device(device))
+    monkeypatch.setattr(fit_module, "compile_and_try", lambda model, _: calls.append(model))
+    model, state = build_model(SHAPE, VOCAB, HEADS, seed=0), checkpoint.TrainingState()
+    task = Task(Toy(), batches, None, steps_per_epoch=6, seed=0, name="toy")
+    assert fit_module._compile(model, task, TrainSpec(compile=choice), state) == state
+    assert len(calls) == compiled
+    assert TrainSpec().compile == "gpu"
+
+
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Keeps the figures of steps in tensors, as on a GPU; grows by one when some are read."""
