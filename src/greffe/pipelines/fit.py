@@ -187,7 +187,12 @@ def _in_reach(task: Task, device: torch.device) -> Callable[[int], Sequence[Batc
     """Return the task's batches, in pinned memory if a GPU is to copy them without waiting."""
     if device.type != "cuda":
         return task.batches
-    return lambda step: [part.pinned() for part in task.batches(step)]
+
+    def pinned(step: int) -> list[Batch]:
+        with torch.cuda.device(device):  # a setting of each thread
+            return [part.pinned() for part in task.batches(step)]
+
+    return pinned
 
 
 def finish(run: RunDirectory, model: Model, state: TrainingState, spec: TrainSpec) -> None:
