@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 torch.set_num_threads(1)
 
+collect_ignore = ["fake_gpu"]
+"""These need a process of their own, which tests/unit/test_fake_gpu.py starts."""
+
 _SUBJECTS = ["Ce livre", "Ce roman", "Le film", "Cette histoire", "Le récit", "Un ouvrage"]
 _VERBS = ["est", "était", "semble", "reste", "devient"]
 _ADVERBS = ["", "très", "vraiment", "toujours", "plutôt"]

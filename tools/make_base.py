@@ -27,6 +27,7 @@ from greffe.pipelines.corpus_batches import RowSource, evaluate_rows
 from greffe.progress import notice
 from greffe.storage import write_atomic
 from greffe.training.checkpoint import write_half
+from greffe.training.distributed import World
 
 NAME = "greffe-fr"
 HERE = Path(__file__).parent
@@ -151,7 +152,8 @@ def bits_per_byte(run: api.Run, work: Path) -> dict[str, tuple[float, float]]:
 def _bits(run: api.Run, held_out: Corpus, spec: Causal | Masked) -> float:
     objective = spec.build(run.tokenizer, tied=run.recipe().model.tied)
     source = RowSource(held_out.train, objective, run.recipe().model.context, seed=0)
-    return float(evaluate_rows(run.model, objective, source, MAX_ROWS).metrics["bits_per_byte"])
+    found = evaluate_rows(run.model, objective, source, MAX_ROWS, World())
+    return float(found.metrics["bits_per_byte"])
 
 
 def model_card(

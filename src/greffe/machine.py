@@ -18,6 +18,7 @@ from greffe.errors import GreffeError, InputError, OutOfMemoryError, quote
 
 LACK_OF_MEMORY = (
     "allocate memory",  # torch
+    "out of memory",  # torch on a GPU
     "could not create a primitive",  # oneDNN, the kernels of torch
     "can't start new thread",  # Python
     "ThreadPoolBuildError",  # tokenizers

@@ -147,8 +147,8 @@ class TrainSpec(Spec):
     """Precision of matrix products and activations: fp32 or bf16; auto: the faster, measured."""
     threads: Processes = 0
     """Compute threads; 0: one per core."""
-    compile: bool | Literal["auto"] = False
-    """Use torch.compile, which needs a C++ compiler; auto: if a few steps run faster with it."""
+    compile: bool | Literal["auto", "gpu"] = "gpu"
+    """Use torch.compile, which needs a compiler; gpu: only on CUDA; auto: if it is faster."""
 
     @model_validator(mode="after")
     def _check_spans(self) -> Self:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +42,28 @@ class Batch:
     """UTF-8 bytes of the predicted tokens per term, for bits per byte."""
     parts: dict[str, Batch] = field(default_factory=dict)
     """Sub-batches of an objective that combines others."""
+
+    def to(self, device: torch.device, *, non_blocking: bool = False) -> Batch:
+        """Return the batch on a device; the same batch if it is there already.
+
+        `non_blocking`: do not wait for the copy, which overlaps with computing if it is from pinned
+        memory.
+        """
+        if self.ids.device == device:
+            return self
+        return self._changed(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def pinned(self) -> Batch:
+        """Return a copy in pinned memory, from which a GPU reads without waiting."""
+        return self._changed(lambda tensor: tensor.pin_memory())
+
+    def _changed(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        own = {item.name: getattr(self, item.name) for item in fields(self)}
+        changed: dict[str, Any] = {
+            name: change(value) for name, value in own.items() if isinstance(value, Tensor)
+        }
+        parts = {name: part._changed(change) for name, part in self.parts.items()}
+        return replace(self, **changed, parts=parts)
 
 
 def pad_rows(rows: Sequence[npt.NDArray[np.integer]], pad: int) -> tuple[Tensor, Tensor | None]:

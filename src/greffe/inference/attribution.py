@@ -64,9 +64,9 @@ def _token_weights(
                 model, _constants(model), (ids, "classification"), {"causal": causal}
             )
         [embedded] = recorded  # [1, tokens + 2, width]
-        odds = _log_odds(scores[0].double(), target)
+        odds = _log_odds(scores[0].cpu().double(), target)
         [gradient] = torch.autograd.grad(odds, embedded)
-        products: Floats = (gradient * embedded.detach()).double().sum(-1)[0, 1:-1].cpu().numpy()
+        products: Floats = (gradient * embedded.detach()).cpu().double().sum(-1)[0, 1:-1].numpy()
     return products
 
 

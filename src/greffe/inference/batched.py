@@ -40,12 +40,15 @@ def forward_rows(
         ids, lengths = pad_rows([rows[index] for index in indices], pad)
         lengths = None if lengths is None else lengths.to(device)
         with torch.inference_mode():  # a setting of each thread
-            return forward(ids.to(device), lengths).float().cpu()
+            return forward(ids.to(device), lengths).float()
 
     result = torch.empty(len(rows), width)
     with evaluation_mode(model):
-        for indices, found in zip(batches, parallel_map(work, batches), strict=True):
-            result[indices] = found
+        # A GPU is given all batches before the first result is awaited; threads would not help it.
+        is_cpu = device.type == "cpu"
+        found = parallel_map(work, batches) if is_cpu else [work(batch) for batch in batches]
+        for indices, part in zip(batches, found, strict=True):
+            result[indices] = part.cpu()
     return result
 
 

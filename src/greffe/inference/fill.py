@@ -99,11 +99,11 @@ def _probabilities(
     probabilities: dict[int, np.ndarray] = {}
     for start, inside in windows.items():
         row = torch.from_numpy(tokenizer.wrap(ids[start : start + longest]))
-        columns = [1 + mask - start for mask in inside]
+        columns = torch.tensor([1 + mask - start for mask in inside]).to(device_of(model))
         with evaluation_mode(model):
             hidden = model.base(row[None].to(device_of(model)), causal=False)
-            scores = model.scores(hidden[0, columns], "masked_token")  # [masks, vocab]
-            rows = scores.double().softmax(-1).cpu().numpy()
+            scores = model.scores(hidden[0].index_select(0, columns), "masked_token")
+            rows = scores.cpu().double().softmax(-1).numpy()
         require_finite(rows)
         probabilities.update(zip(inside, rows, strict=True))
     return probabilities

@@ -119,7 +119,7 @@ class _Window:
         if start != self.start:
             self.start = self.encoded = start
             self.cache = self._fresh_cache()
-        new = torch.tensor([ids[self.encoded :]], device=device_of(self.model))  # [1, new]
+        new = torch.tensor([ids[self.encoded :]]).to(device_of(self.model))  # [1, new]
         hidden = self.model.base(new, causal=True, cache=self.cache)  # [1, new, width]
         self.encoded = len(ids)
         scores = self.model.scores(hidden[0, -1], "next_token")

@@ -52,6 +52,7 @@ class Base(nn.Module):
         """
         past = 0 if cache is None else cache.length
         count = ids.shape[1]
+        self.position.check_length(past + count, positions)
         if positions is None:
             positions = default_positions(count, past=past, documents=documents, device=ids.device)
         key_positions = positions if cache is None else cache.append_positions(positions)

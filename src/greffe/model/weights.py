@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as dump_tensors
@@ -29,7 +30,8 @@ BASE = "base."
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
     """Write tensors atomically and return the file's SHA-256."""
-    data = dump_tensors({name: tensor.detach().contiguous() for name, tensor in tensors.items()})
+    held = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    data = dump_tensors(held)
     write_atomic(path, data)
     return hashlib.sha256(data).hexdigest()
 
@@ -92,7 +94,7 @@ def tensors_hash(tensors: Mapping[str, Tensor]) -> str:
     """Return a SHA-256 over names, shapes and values; equal weights have equal hashes."""
     digest = hashlib.sha256()
     for name in sorted(tensors):
-        tensor = tensors[name].detach().contiguous()
+        tensor = tensors[name].detach().cpu().contiguous()
         digest.update(f"{name}:{tensor.dtype}:{tuple(tensor.shape)};".encode())
         digest.update(tensor.numpy().tobytes())
     return digest.hexdigest()
@@ -100,7 +102,8 @@ def tensors_hash(tensors: Mapping[str, Tensor]) -> str:
 
 def is_finite(model: Model) -> bool:
     """Return whether every weight is a finite number."""
-    return all(bool(parameter.isfinite().all()) for parameter in model.parameters())
+    # Read once: a GPU is waited for at every read.
+    return bool(torch.stack([weight.isfinite().all() for weight in model.parameters()]).all())
 
 
 def base_hash(model: Model) -> str:

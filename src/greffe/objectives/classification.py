@@ -33,6 +33,7 @@ class ClassificationObjective(Objective):
         self.class_weights = (
             counts.sum() / (len(counts) * counts) if is_balanced else torch.ones_like(counts)
         )
+        self._placed_weights = self.class_weights
 
     @property
     def weights(self) -> Mapping[str, float]:
@@ -53,11 +54,14 @@ class ClassificationObjective(Objective):
     def loss(self, model: Model, batch: Batch) -> dict[str, Tensor]:
         assert batch.targets is not None
         hidden = read(model, batch, causal=self.causal)
+        scores = model.scores(hidden, "classification", batch.lengths)
+        if self._placed_weights.device != scores.device:  # copied once, not in every step
+            self._placed_weights = self.class_weights.to(scores.device)
         return {
             "classification": F.cross_entropy(
-                model.scores(hidden, "classification", batch.lengths),
+                scores,
                 batch.targets,
-                weight=self.class_weights,
+                weight=self._placed_weights,
                 label_smoothing=self.spec.label_smoothing,
                 reduction="sum",
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from greffe.config.sections import TrainSpec
 from greffe.data.batches import Batch
 from greffe.data.sampler import Indices, RowSampler, permuted
 from greffe.data.shards import TokenSplit
+from greffe.inference.forward import device_of
 from greffe.model.model import Model
 from greffe.objectives.objective import LanguageObjective, RowBatch
 from greffe.pipelines.fit import Evaluated
@@ -58,13 +59,17 @@ class RowSource:
         chosen = zip(np.array_split(rows, parts), np.array_split(numbers, parts), strict=True)
         return [self.batch(some, names, "corrupt") for some, names in chosen if len(some)]
 
-    def validation(self, most: int) -> Iterator[Batch]:
-        """Yield batches of at most `most` rows: always the same rows, the same tokens hidden."""
+    def validation(self, most: int, world: World) -> Iterator[Batch]:
+        """Yield this rank's batches of at most `most` rows, always with the same tokens hidden.
+
+        Whole batches are dealt out, so that each is computed in the same way by any rank.
+        """
         count = min(most, self.rows)
         indices = permuted(
             np.arange(count, dtype=np.int64), self.rows, derive(self.seed, "validation")
         )
-        for start in range(0, count, VALIDATION_BATCH):
+        starts = range(0, count, VALIDATION_BATCH)
+        for start in starts[world.rank :: world.size]:
             some = indices[start : start + VALIDATION_BATCH]
             yield self.batch(some, np.arange(start, start + len(some), dtype=np.int64), "look")
 
@@ -87,21 +92,39 @@ def rows_per_evaluation(spec: TrainSpec, steps_per_epoch: float, state: Training
     return int(min(spec.evaluate_rows, max(FEWEST_ROWS, affordable)))
 
 
+@dataclass
+class _Sums:
+    """Of one term of the loss, over some batches."""
+
+    loss: float = 0.0
+    count: float = 0.0
+    bytes: float = 0.0
+    """UTF-8 bytes of the predicted tokens; zero for terms that predict none."""
+
+
 @torch.no_grad()
 def evaluate_rows(
-    model: Model, objective: LanguageObjective, source: RowSource, most: int
+    model: Model,
+    objective: LanguageObjective,
+    source: RowSource,
+    most: int,
+    world: World,
 ) -> Evaluated:
-    """Return mean loss, perplexity and bits per byte on held-out rows."""
+    """Return mean loss, perplexity and bits per byte on held-out rows, shared out over ranks."""
     model.eval()
-    sums = dict.fromkeys(objective.weights, 0.0)
-    counts = dict.fromkeys(objective.weights, 0.0)
-    sizes: dict[str, int] = {}
-    for batch in source.validation(most):
-        for name, value in objective.loss(model, batch).items():
-            sums[name] += float(value)
-            counts[name] += batch.counts[name]
+    device = device_of(model)
+    names = list(objective.weights)
+    found = {name: _Sums() for name in names}
+    for batch in source.validation(most, world):
+        for name, value in objective.loss(model, batch.to(device)).items():
+            found[name].loss += float(value)
+            found[name].count += batch.counts[name]
         for name, size in batch.target_bytes.items():
-            sizes[name] = sizes.get(name, 0) + size
+            found[name].bytes += size
+    total = world.sum([number for name in names for number in astuple(found[name])])
+    sums = dict(zip(names, total[0::3], strict=True))
+    counts = dict(zip(names, total[1::3], strict=True))
+    sizes = {name: int(size) for name, size in zip(names, total[2::3], strict=True) if size}
     means = {name: sums[name] / max(counts[name], 1.0) for name in sums}
     loss = sum(objective.weights[name] * mean for name, mean in means.items())
     metrics = {"loss": loss, "rows": min(most, source.rows)}

@@ -15,6 +15,7 @@ import torch
 from greffe.config.sections import TrainSpec
 from greffe.data.batches import Batch
 from greffe.errors import DivergedError, InterruptedRunError
+from greffe.inference.forward import device_of
 from greffe.model.model import Model
 from greffe.model.weights import is_finite, load_exact, load_weights, save_tensors
 from greffe.objectives.objective import Objective
@@ -132,9 +133,10 @@ def _train(
     task, spec, budget, world = plan.task, plan.spec, plan.budget, plan.world
     is_over = _is_out_of_patience(spec, state)
     start = Clock(step=state.step, tokens=state.tokens, seconds=state.seconds)
+    device = device_of(model)
     with (
         Interruption() as interruption,
-        prefetch(task.batches) as prepared,
+        prefetch(_in_reach(task, device), always=device.type != "cpu") as prepared,
         Progress(task.name, budget.total, start=budget.spent(start)) as progress,
     ):
         steps = train(
@@ -146,27 +148,29 @@ def _train(
             budget=budget,
             seed=task.seed,
             start=start,
+            skipped=state.skipped,
             skipped_in_a_row=state.skipped_in_a_row,
             world=world,
             is_interrupted=lambda: interruption.requested,
         )
         while not is_over and (step := next(steps, None)) is not None:
             is_last = budget.is_over(step.clock)
+            logs = is_last or plan.logging.is_due(step.before, step.clock)
+            evaluates = is_last or plan.evaluation.is_due(step.before, step.clock)
+            saves = is_last or plan.checkpoint.is_due(step.before, step.clock)
+            if logs or evaluates or saves or step.is_interrupted:
+                step.outcome.read()  # waits for a GPU, on all ranks; other steps are not waited for
+            if step.outcome.is_read:
+                _report(run, state, step, is_due=logs, is_main=world.is_main)
             state = _advance(state, step)
-            is_due = is_last or plan.logging.is_due(step.before, step.clock)
-            if world.is_main and (is_due or step.is_skipped):
-                run.log(**_log_line(step))
-            if step.is_skipped:
-                notice(f"step {step.clock.step}: the loss is not finite; step skipped")
-            is_due = is_last or plan.evaluation.is_due(step.before, step.clock)
-            if task.evaluate is not None and is_due:
+            if task.evaluate is not None and evaluates:
                 state = _evaluate(run, model, state, step, plan)
                 is_over = _is_out_of_patience(spec, state)
-            progress.set(budget.spent(step.clock), _detail(step, start))
+            detail = _detail(step, start) if step.outcome.is_read else None
+            progress.set(budget.spent(step.clock), detail)
 
             is_end = is_last or is_over
-            is_due = is_end or plan.checkpoint.is_due(step.before, step.clock)
-            if is_due or step.is_interrupted:
+            if is_end or saves or step.is_interrupted:
                 _check_weights(model, state, world)
                 # After a skipped step the weights may be bad already: the checkpoint before stays.
                 if world.is_main and not step.is_skipped:
@@ -177,6 +181,18 @@ def _train(
                     hint="continue with the same command and --resume",
                 )
     return state
+
+
+def _in_reach(task: Task, device: torch.device) -> Callable[[int], Sequence[Batch]]:
+    """Return the task's batches, in pinned memory if a GPU is to copy them without waiting."""
+    if device.type != "cuda":
+        return task.batches
+
+    def pinned(step: int) -> list[Batch]:
+        with torch.cuda.device(device):  # a setting of each thread
+            return [part.pinned() for part in task.batches(step)]
+
+    return pinned
 
 
 def finish(run: RunDirectory, model: Model, state: TrainingState, spec: TrainSpec) -> None:
@@ -226,7 +242,8 @@ def _compile(model: Model, task: Task, spec: TrainSpec, state: TrainingState) ->
     if spec.compile == "auto" and state.step == 0:
         is_faster = compile_if_faster(model, lambda: _compute(model, task))
         return state.model_copy(update={"compiled": is_faster})
-    if spec.compile is True or (spec.compile == "auto" and state.compiled):
+    on_gpu = spec.compile == "gpu" and device_of(model).type == "cuda"
+    if spec.compile is True or on_gpu or (spec.compile == "auto" and state.compiled):
         compile_and_try(model, lambda: _compute(model, task))
     return state
 
@@ -234,9 +251,10 @@ def _compile(model: Model, task: Task, spec: TrainSpec, state: TrainingState) ->
 def _compute(model: Model, task: Task) -> None:
     """Compute a step's gradients without taking the step."""
     model.train()
+    device = device_of(model)
     for part in task.batches(0):
-        loss = sum(task.objective.loss(model, part).values(), torch.zeros(()))
-        loss.backward()  # type: ignore[no-untyped-call]
+        sums = task.objective.loss(model, part.to(device)).values()
+        sum(sums, torch.zeros((), device=device)).backward()  # type: ignore[no-untyped-call]
     model.zero_grad(set_to_none=True)
 
 
@@ -275,15 +293,17 @@ def _evaluate(
 
 
 def _advance(state: TrainingState, step: Step) -> TrainingState:
-    return state.model_copy(
-        update={
-            "step": step.clock.step,
-            "tokens": step.clock.tokens,
-            "seconds": step.clock.seconds,
-            "skipped": state.skipped + step.is_skipped,
-            "skipped_in_a_row": step.skipped_in_a_row,
-        }
-    )
+    """Return the state after a step; the counts of skipped steps are those of the last one read."""
+    clock = {
+        "step": step.clock.step,
+        "tokens": step.clock.tokens,
+        "seconds": step.clock.seconds,
+    }
+    if not step.outcome.is_read:
+        return state.model_copy(update=clock)
+    figures = step.outcome.read()
+    counts = {"skipped": figures.skipped, "skipped_in_a_row": figures.skipped_in_a_row}
+    return state.model_copy(update={**clock, **counts})
 
 
 def _keep_best(
@@ -341,9 +361,10 @@ def _check_weights(model: Model, state: TrainingState, world: World) -> None:
 def _check_last_batch(model: Model, task: Task, state: TrainingState, world: World) -> None:
     """Raise an error, on all ranks or none, if the loss of the last batch is not finite."""
     model.eval()
-    parts = task.batches(state.step - 1)
+    device = device_of(model)
+    parts = [part.to(device) for part in task.batches(state.step - 1)]
     losses = [value for part in parts for value in task.objective.loss(model, part).values()]
-    [loss] = world.sum([float(sum(losses, torch.zeros(())))])
+    [loss] = world.sum([float(sum(losses, torch.zeros((), device=device)))])
     if not math.isfinite(loss):
         raise DivergedError(
             f"The loss is not finite after the last step, {state.step}; training stopped.",
@@ -364,6 +385,19 @@ def _kept_on_disk(run: RunDirectory) -> str:
 
 
 # --- logging ------------------------------------------------------------------------------------
+
+
+def _report(
+    run: RunDirectory, state: TrainingState, step: Step, *, is_due: bool, is_main: bool
+) -> None:
+    """Log a step that is due or was skipped; say what was skipped since the last one read."""
+    if is_main and (is_due or step.is_skipped):
+        run.log(**_log_line(step))
+    skipped = step.outcome.read().skipped - state.skipped
+    if skipped == 1 and step.is_skipped:
+        notice(f"step {step.clock.step}: the loss is not finite; step skipped")
+    elif skipped:
+        notice(f"step {step.clock.step}: {skipped} steps were skipped; their loss is not finite")
 
 
 def _log_line(step: Step) -> dict[str, Any]:

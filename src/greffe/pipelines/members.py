@@ -99,7 +99,7 @@ class Members:
         self.objective = ClassificationObjective(head, counts, causal=design.causal, pad=pad)
         self.masker = build_masker(head.token_dropout, shared.tokenizer)
         self.held_out = HeldOut(
-            model, shared.tokenizer, parts.labels, parts.valid, causal=design.causal
+            model, shared.tokenizer, parts.labels, parts.valid, causal=design.causal, world=world
         )
 
     def train(self, member: int, into: RunDirectory) -> TrainingState:
@@ -151,7 +151,7 @@ class _Batches:
 
 
 class HeldOut:
-    """Labelled texts for validation, encoded once."""
+    """Labelled texts for validation, encoded once and shared out over the ranks."""
 
     def __init__(
         self,
@@ -161,7 +161,9 @@ class HeldOut:
         examples: Sequence[Example],
         *,
         causal: bool,
+        world: World,
     ) -> None:
+        self.world = world
         self.model = model
         self.tokenizer = tokenizer
         self.labels = labels
@@ -173,9 +175,7 @@ class HeldOut:
 
     def evaluate(self, _: TrainingState) -> Evaluated:
         """Return accuracy, macro F1 and log loss of the model as it is now, on all of the texts."""
-        probabilities = class_probabilities(
-            self.model, self.tokenizer, self.texts, causal=self.causal
-        )
+        probabilities = self._probabilities()
         if not np.isfinite(probabilities).all():
             nothing = dict.fromkeys(("accuracy", "macro_f1", "log_loss"), math.nan)
             return Evaluated(score=math.nan, metrics=nothing, line="the scores are not finite")
@@ -189,3 +189,12 @@ class HeldOut:
         # Equal accuracies are told apart by the log loss, which never outweighs half a text.
         score = found.accuracy - 0.05 * min(found.log_loss, 10.0) / found.examples
         return Evaluated(score=score, metrics=metrics, line=line)
+
+    def _probabilities(self) -> npt.NDArray[np.float64]:
+        """Return probabilities [texts, classes], of which each rank computes some rows."""
+        own = slice(self.world.rank, None, self.world.size)
+        probabilities = np.zeros((len(self.texts), len(self.labels)))
+        probabilities[own] = class_probabilities(
+            self.model, self.tokenizer, self.texts[own], causal=self.causal
+        )
+        return self.world.sum_array(probabilities)

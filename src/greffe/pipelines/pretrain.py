@@ -390,7 +390,7 @@ def _train(
 
     def evaluate(state: TrainingState) -> Evaluated:
         rows = rows_per_evaluation(spec, sampler.steps_per_epoch, state)
-        return evaluate_rows(model, objective, held_out, rows)
+        return evaluate_rows(model, objective, held_out, rows, world)
 
     task = Task(
         objective=objective,

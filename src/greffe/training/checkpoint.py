@@ -152,7 +152,10 @@ def load_checkpoint(folder: Path, model: Model, optimizer: torch.optim.Optimizer
     moments = _load_moments(folder / OPTIMIZER, state.files[OPTIMIZER], model)
     for name, parameter in model.named_parameters():
         if name in moments:
-            optimizer.state[parameter] = moments[name]
+            # The fused optimizer wants all of them, its count of steps too, beside the parameter.
+            optimizer.state[parameter] = {
+                moment: value.to(parameter.device) for moment, value in moments[name].items()
+            }
     return state
 
 

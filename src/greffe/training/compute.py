@@ -42,9 +42,10 @@ def set_up_compute(threads: int = 0, *, jobs: int = 1) -> int:
 
 def compile_model(model: Model) -> bool:
     """Compile the base in place, which keeps parameter names; return whether it worked."""
-    # The compiler that torch uses; it looks for no other.
+    # The compiler that torch uses for a CPU; it looks for no other.
     compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
-    if shutil.which(compiler) is None:
+    is_host = model.base.embedding.weight.device.type == "cpu"
+    if is_host and shutil.which(compiler) is None:
         notice(f"no C++ compiler ({compiler}) found: training runs without torch.compile")
         return False
     model.base.compile(dynamic=True)

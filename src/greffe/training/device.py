@@ -16,7 +16,7 @@ import torch
 
 from greffe.config.options import DeviceName, PrecisionName
 from greffe.errors import InputError
-from greffe.machine import local_rank
+from greffe.machine import local_rank, local_ranks
 from greffe.model.arithmetic import MatrixProduct
 from greffe.model.model import Model
 from greffe.progress import notice
@@ -69,11 +69,25 @@ def choose_device(name: DeviceName) -> torch.device:
             found=f"torch {torch.__version__}",
             hint="--device cpu, or --device auto, which takes a GPU only if there is one",
         )
+    if name != "cpu":
+        _require_one_gpu_each(name)
     if name == "cuda":
-        device = torch.device("cuda", local_rank() % torch.cuda.device_count())
+        device = torch.device("cuda", local_rank())
         torch.cuda.set_device(device)
         return device
     return torch.device(name)
+
+
+def _require_one_gpu_each(name: DeviceName) -> None:
+    """Raise an error if processes of torchrun would share a GPU: they could not exchange sums."""
+    there = torch.cuda.device_count() if name == "cuda" else 1
+    if local_ranks() > there or local_rank() >= there:
+        raise InputError(
+            f"There are more processes than GPUs ({name}).",
+            expected=f"at most {there} on this machine, one for each GPU",
+            found=f"{local_ranks()} processes",
+            hint=f"torchrun --nproc-per-node {there}, or --device cpu",
+        )
 
 
 def choose_compute(

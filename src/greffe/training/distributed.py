@@ -1,7 +1,9 @@
 """World: rank and world size from torchrun, and the collective operations that training needs.
 
-All values that must agree between ranks pass through here: counts, gradients, stop flags. With a
-single process every operation returns its input.
+All values that must agree between ranks pass through here: counts, scores, stop flags; gradients
+pass through shared_loss.py. With a single process every operation returns its input.
+
+Numbers of the host are exchanged by gloo, tensors on a GPU by nccl, which does not wait for them.
 """
 
 from __future__ import annotations
@@ -34,10 +36,12 @@ class World:
         """Join torchrun's process group; without torchrun, return a world of one process."""
         rank, size = rank_and_ranks()
         if size > 1 and not dist.is_initialized():
-            # Models live in CPU memory, which only gloo can reduce. The long timeout: the other
-            # ranks wait while the main rank prepares a corpus, which may take hours.
+            has_nccl = torch.cuda.is_available() and dist.is_nccl_available()
+            backend = "cpu:gloo,cuda:nccl" if has_nccl else "gloo"
+            # The long timeout: the other ranks wait while the main rank prepares a corpus, which
+            # may take hours.
             try:
-                dist.init_process_group("gloo", timeout=timedelta(days=2))
+                dist.init_process_group(backend, timeout=timedelta(days=2))
             except (ValueError, dist.DistError) as error:
                 raise InputError(
                     f"The {size} processes of this training cannot connect.",
@@ -61,9 +65,25 @@ class World:
         if self.size == 1:
             return list(values)
         total = torch.tensor(list(values), dtype=torch.float64)
-        with _exchange():
+        with exchange():
             dist.all_reduce(total)
         return [float(value) for value in total]
+
+    def sum_array(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the element-wise sum of large arrays over all ranks, on every rank."""
+        if self.size == 1:
+            return values
+        total = torch.from_numpy(values.copy())
+        with exchange():
+            dist.all_reduce(total)
+        return total.numpy()
+
+    def sum_tensor(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the sum of a tensor over all ranks, on its device and without waiting for it."""
+        if self.size > 1:
+            with exchange():
+                dist.all_reduce(tensor)
+        return tensor
 
     def shard(self, items: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return this rank's contiguous shard; the shards of all ranks together are `items`."""
@@ -73,31 +93,10 @@ class World:
         """Return rank 0's value on every rank."""
         return self.sum([value if self.is_main else 0.0])[0]
 
-    def sum_gradients(self, parameters: Sequence[torch.nn.Parameter]) -> None:
-        """Sum gradients over all ranks in place; losses are already divided by the global count."""
-        if self.size == 1:
-            return
-        # A rank whose rows did not use a head has no gradient for it, while another rank may.
-        ranks_with_gradient = self.sum([float(p.grad is not None) for p in parameters])
-        gradients = []
-        for parameter, ranks in zip(parameters, ranks_with_gradient, strict=True):
-            if ranks and parameter.grad is None:
-                parameter.grad = torch.zeros_like(parameter)
-            if parameter.grad is not None:
-                gradients.append(parameter.grad)
-        if not gradients:
-            return
-        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
-        with _exchange():
-            dist.all_reduce(flat)
-        parts = torch.split(flat, [gradient.numel() for gradient in gradients])
-        for gradient, part in zip(gradients, parts, strict=True):
-            gradient.copy_(part.view_as(gradient))
-
     def broadcast_tensor(self, tensor: torch.Tensor) -> None:
         """Copy rank 0's tensor to every rank, in place."""
         if self.size > 1:
-            with _exchange():
+            with exchange():
                 dist.broadcast(tensor, src=0)
 
     def broadcast_weights(self, model: torch.nn.Module) -> None:
@@ -107,9 +106,7 @@ class World:
 
     def barrier(self) -> None:
         """Wait until every rank has reached this point."""
-        if self.size > 1:
-            with _exchange():
-                dist.barrier()
+        self.sum([0.0])  # over gloo: nccl's barrier would take a GPU that may not be in use
 
     def leave(self) -> None:
         """Destroy the process group."""
@@ -118,11 +115,16 @@ class World:
 
 
 @contextmanager
-def _exchange() -> Iterator[None]:
-    """Turn the failure of an operation of all ranks into an error for the user."""
+def exchange(*, only_known: bool = False) -> Iterator[None]:
+    """Turn the failure of an operation of all ranks into an error for the user.
+
+    only_known: the block computes too, so only errors that a backend's message names are meant.
+    """
     try:
         yield
     except RuntimeError as error:  # gloo has no class of its own for a connection that is closed
+        if only_known and not any(name in str(error).lower() for name in ("gloo", "nccl")):
+            raise
         raise TrainingError(
             "Another process of this training has ended.",
             found=str(error).partition("\n")[0],

@@ -1,8 +1,10 @@
-"""Gradients between backward and step: summed over ranks and clipped.
+"""Gradients between backward and step: made dense, and clipped.
 
-The embedding's gradient is sparse: it holds only the rows that a batch used. The optimizer needs a
-dense tensor, so the rows are written into a table of zeros that is kept between steps and cleared
-afterwards. The whole table is never cleared, measured or scaled, and the result is identical.
+The embedding's gradient may be sparse: it then holds only the rows that a batch used. The optimizer
+needs a dense tensor, so the rows are written into a table of zeros that is kept between steps and
+cleared afterwards. The whole table is never cleared, measured or scaled, and the result is
+identical. This suits a single process on a CPU: a GPU would have to be waited for to count the
+rows, and several ranks use different ones.
 """
 
 from __future__ import annotations
@@ -12,8 +14,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-
-from greffe.training.distributed import World
 
 CLIP_EPSILON = 1e-6
 
@@ -29,9 +29,8 @@ class _UsedRows:
 class Gradients:
     """The gradients of a model's parameters."""
 
-    def __init__(self, parameters: Sequence[nn.Parameter], world: World) -> None:
+    def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         self.parameters = parameters
-        self.world = world
         self._tables: dict[nn.Parameter, Tensor] = {}
         self._used: dict[nn.Parameter, _UsedRows] = {}
 
@@ -44,14 +43,10 @@ class Gradients:
         self._used.clear()
 
     def gather(self) -> None:
-        """Make all gradients dense and sum them over all ranks."""
+        """Make all gradients dense."""
         for parameter in self.parameters:
             gradient = parameter.grad
             if gradient is None or not gradient.is_sparse:
-                continue
-            if self.world.size > 1:
-                # Ranks used different rows, so only dense gradients can be summed.
-                parameter.grad = gradient.to_dense()
                 continue
             used = _used_rows(gradient)
             if parameter not in self._tables:
@@ -60,12 +55,19 @@ class Gradients:
             table[used.numbers] = used.values
             parameter.grad = table
             self._used[parameter] = used
-        self.world.sum_gradients(self.parameters)
 
-    def clip(self, limit: float) -> float:
-        """Scale the gradients to a total norm of at most `limit` (0: no limit); return the norm."""
+    def clip(self, limit: float) -> float | Tensor:
+        """Scale the gradients to a total norm of at most `limit` (0: no limit); return the norm.
+
+        It is a number on a CPU, and on a GPU a tensor that nothing here waits for.
+        """
         given = [parameter for parameter in self.parameters if parameter.grad is not None]
-        norm = float(nn.utils.get_total_norm([self._measured(parameter) for parameter in given]))
+        total = nn.utils.get_total_norm([self._measured(parameter) for parameter in given])
+        if total.device.type != "cpu":
+            if limit:
+                nn.utils.clip_grads_with_norm_(given, limit, total)
+            return total
+        norm = float(total)
         # Skip the pass over all gradients if the factor would be one or not finite.
         if 0 < limit < norm < float("inf"):
             factor = limit / (norm + CLIP_EPSILON)

@@ -2,16 +2,19 @@
 
 Between two steps the caller evaluates, logs and saves; there are no callbacks. Every random choice
 of a step is a function of the seed and the step, so a loop started at step k continues exactly.
+
+A GPU computes behind the host, which only tells it what to do. Reading a number from it waits until
+it has caught up, so losses, norms and skipped steps stay tensors until the caller reads them.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
+from torch import Tensor
 
 from greffe.config.sections import TrainSpec
 from greffe.data.batches import Batch
@@ -23,6 +26,8 @@ from greffe.training.distributed import World
 from greffe.training.gradients import Gradients
 from greffe.training.optim import freeze_below, lowest_moving_level, set_rates
 from greffe.training.schedule import Budget, Clock, lr_factor
+from greffe.training.shared_loss import SharedLoss
+from greffe.training.update import Outcome, Updates
 
 
 @dataclass(frozen=True)
@@ -31,14 +36,36 @@ class Step:
 
     before: Clock
     clock: Clock
-    loss: float
-    terms: dict[str, float]
     lr: float
-    gradient_norm: float
     tokens: int
-    is_skipped: bool
-    skipped_in_a_row: int
     is_interrupted: bool
+    outcome: Outcome
+    """Reading it waits for a GPU; so do the properties below."""
+
+    @property
+    def loss(self) -> float:
+        """The weighted sum of the terms."""
+        return self.outcome.read().loss
+
+    @property
+    def terms(self) -> dict[str, float]:
+        """Mean loss of each term."""
+        return self.outcome.read().terms
+
+    @property
+    def gradient_norm(self) -> float:
+        """Before clipping."""
+        return self.outcome.read().gradient_norm
+
+    @property
+    def is_skipped(self) -> bool:
+        """Whether loss or gradient were not finite, so that nothing changed."""
+        return self.skipped_in_a_row > 0
+
+    @property
+    def skipped_in_a_row(self) -> int:
+        """Skipped steps up to and with this one."""
+        return self.outcome.read().skipped_in_a_row
 
 
 def train(
@@ -51,6 +78,7 @@ def train(
     budget: Budget,
     seed: int,
     start: Clock,
+    skipped: int = 0,
     skipped_in_a_row: int = 0,
     world: World,
     is_interrupted: Callable[[], bool] = lambda: False,
@@ -58,8 +86,13 @@ def train(
     """Yield steps until the budget is used up; `batches(step)` gives this rank's micro-batches."""
     clock = start
     layers = model.spec.layers
-    gradients = Gradients(list(model.parameters()), world)
-    model.base.embedding.sparse = True  # its gradient holds only the rows that a batch used
+    device = model.base.embedding.weight.device
+    is_host = device.type == "cpu"
+    gradients = Gradients(list(model.parameters()))
+    # Its gradient then holds only the rows that a batch used.
+    model.base.embedding.sparse = is_host and world.size == 1
+    shared = SharedLoss(model, objective, world)
+    updates = Updates(optimizer, skipped=skipped, in_a_row=skipped_in_a_row)
     mark = time.perf_counter()
     while not budget.is_over(clock):
         model.train()
@@ -67,8 +100,9 @@ def train(
         set_rates(optimizer, lr)
         epoch = int(clock.step / budget.steps_per_epoch + 1e-9)
         freeze_below(model, lowest_moving_level(spec, layers, epoch), layers)
+        shared.follow_freezing()
 
-        parts = batches(clock.step)
+        parts = [part.to(device, non_blocking=True) for part in batches(clock.step)]
         names = list(objective.weights)
         *counts, tokens = world.sum(
             [
@@ -79,32 +113,30 @@ def train(
         count_of = dict(zip(names, (max(count, 1e-9) for count in counts), strict=True))
 
         gradients.clear()
-        sums = dict.fromkeys(names, 0.0)
+        zero = torch.zeros((), device=device)
+        sums: dict[str, float | Tensor] = dict.fromkeys(names, 0.0 if is_host else zero)
         for number, part in enumerate(parts):
             torch.manual_seed(derive(seed, "dropout", clock.step, world.rank, number))
-            total = torch.zeros(())
-            for name, value in objective.loss(model, part).items():
-                sums[name] += float(value.detach())
+            total = zero
+            for name, value in shared.terms(part, is_last=number == len(parts) - 1).items():
+                sums[name] = sums[name] + (float(value.detach()) if is_host else value.detach())
                 total = total + value * (objective.weights[name] / count_of[name])
             if total.requires_grad:
-                total.backward()  # type: ignore[no-untyped-call]
+                shared.backward(total)
+        if not parts:
+            shared.join_without_rows()
         gradients.gather()
 
-        # One all-reduce for the losses, the elapsed time and the request to stop.
         now = time.perf_counter()
-        *global_sums, elapsed, interruptions = world.sum(
-            [*sums.values(), (now - mark) / world.size, float(is_interrupted())]
+        global_sums, (elapsed, interruptions) = _over_ranks(
+            world, list(sums.values()), [(now - mark) / world.size, float(is_interrupted())]
         )
         mark = now
         terms = {
             name: value / count_of[name] for name, value in zip(names, global_sums, strict=True)
         }
         loss = sum(objective.weights[name] * value for name, value in terms.items())
-        norm = gradients.clip(spec.clip)
-        is_finite = math.isfinite(loss) and math.isfinite(norm)
-        if is_finite:
-            optimizer.step()
-        skipped_in_a_row = 0 if is_finite else skipped_in_a_row + 1
+        outcome = updates.apply(loss, gradients.clip(spec.clip), terms)
 
         before = clock
         clock = replace(
@@ -113,25 +145,28 @@ def train(
             tokens=clock.tokens + int(tokens),
             seconds=clock.seconds + elapsed,
         )
-        yield Step(
-            before=before,
-            clock=clock,
-            loss=loss,
-            terms=terms,
-            lr=lr,
-            gradient_norm=norm,
-            tokens=int(tokens),
-            is_skipped=not is_finite,
-            skipped_in_a_row=skipped_in_a_row,
-            is_interrupted=interruptions > 0,
-        )
-        if skipped_in_a_row >= spec.nonfinite_limit:
+        step = Step(before, clock, lr, int(tokens), interruptions > 0, outcome)
+        yield step
+        if outcome.is_read and step.skipped_in_a_row >= spec.nonfinite_limit:
             raise DivergedError(
-                f"The loss was not finite for {skipped_in_a_row} steps in a row; training stopped.",
+                f"The loss was not finite for {step.skipped_in_a_row} steps in a row; "
+                "training stopped.",
                 expected="finite losses and gradients",
-                found=f"loss {loss}, gradient norm {norm} at step {clock.step}",
+                found=f"loss {step.loss}, gradient norm {step.gradient_norm} at step {clock.step}",
                 hint=f"use {lower_rate(spec)}",
             )
+
+
+def _over_ranks(
+    world: World, losses: Sequence[float | Tensor], others: Sequence[float]
+) -> tuple[Sequence[float | Tensor], list[float]]:
+    """Return the sums over all ranks of losses, numbers or tensors, and of other numbers."""
+    if not isinstance(losses[0], Tensor):  # one exchange for all
+        total = world.sum([*losses, *others])  # type: ignore[list-item]
+        return total[: len(losses)], total[len(losses) :]
+    # On a GPU, losses have an exchange of their own, which nobody waits for.
+    stacked = torch.stack([torch.as_tensor(loss) for loss in losses])
+    return world.sum_tensor(stacked).unbind(), world.sum(others)
 
 
 def lower_rate(spec: TrainSpec) -> str:

@@ -13,10 +13,11 @@ LONG_STEP = 0.1  # seconds: shorter steps mostly run Python code, which threads 
 
 
 @contextmanager
-def prefetch(prepare: Callable[[int], T]) -> Iterator[Callable[[int], T]]:
+def prefetch(prepare: Callable[[int], T], *, always: bool = False) -> Iterator[Callable[[int], T]]:
     """Return a function that returns `prepare(step)` and starts preparing the step after it.
 
     `prepare` must be a pure function of the step, so that neither thread nor order matters.
+    always: also if steps are short; a GPU computes them, so that the host has time.
     """
     waiting: dict[int, Future[T]] = {}
     last = float("-inf")
@@ -25,7 +26,7 @@ def prefetch(prepare: Callable[[int], T]) -> Iterator[Callable[[int], T]]:
         def get(step: int) -> T:
             nonlocal last
             now = time.perf_counter()
-            is_long, last = now - last >= LONG_STEP, now
+            is_long, last = always or now - last >= LONG_STEP, now
             future = waiting.pop(step, None)
             waiting.clear()
             if is_long:

@@ -111,7 +111,7 @@ def test_every_number_of_an_option_group_has_both_bounds() -> None:
             parts = [hints[field.name], *get_args(hints[field.name])]
             assert not {int, float} & set(parts), f"{group.__name__}.{field.name} has no bounds"
             found |= {field.name} if bounds_of(hints[field.name]) else set()
-    assert found == {"vocab", "new_vocab", "seed", "soup", "seeds"}
+    assert found == {"vocab", "new_vocab", "seed", "soup", "jobs", "seeds"}
 
 
 def test_every_number_of_the_command_line_has_both_bounds() -> None:

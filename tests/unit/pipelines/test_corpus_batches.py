@@ -1,12 +1,16 @@
-"""Number of validation rows: a small fraction of the time, and always the same rows."""
+"""Validation rows: a small fraction of the time, always the same, shared out over ranks."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import torch
 
 from greffe.config.sections import TrainSpec
-from greffe.pipelines.corpus_batches import FEWEST_ROWS, rows_per_evaluation
+from greffe.data.batches import Batch
+from greffe.pipelines.corpus_batches import FEWEST_ROWS, RowSource, rows_per_evaluation
 from greffe.training.checkpoint import TrainingState
+from greffe.training.distributed import World
 
 
 def cost(spec: TrainSpec, state: TrainingState, steps: int, evaluations: int) -> float:
@@ -54,3 +58,22 @@ def test_later_evaluations_use_the_same_number_of_rows() -> None:
     later = TrainingState(step=500, seconds=60.0, last_evaluation={"loss": 1.0, "rows": rows})
     assert rows_per_evaluation(spec, 10.0, later) == rows
     assert rows_per_evaluation(spec, 10.0, later.model_copy(update={"last_evaluation": {}})) != rows
+
+
+class Numbered(RowSource):
+    """Batches that only know which rows they are of."""
+
+    rows = 150
+
+    def batch(self, indices: np.ndarray, numbers: np.ndarray, scope: str) -> Batch:
+        return Batch(ids=torch.from_numpy(np.stack([indices, numbers])), counts={})
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_ranks_share_the_batches_of_a_validation(size: int) -> None:
+    source = Numbered(None, None, 8, seed=3)
+    whole = [batch.ids.tolist() for batch in source.validation(140, World())]
+    assert sum(len(indices) for indices, _ in whole) == 140
+    shares = [list(source.validation(140, World(rank, size))) for rank in range(size)]
+    dealt = [shares[number % size].pop(0).ids.tolist() for number in range(len(whole))]
+    assert dealt == whole and not any(shares)

@@ -23,6 +23,7 @@ from greffe.progress import quiet
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
 from greffe.training.checkpoint import TrainingState, load_model, load_tokenizer
+from greffe.training.distributed import World
 
 finetune = flat_keywords(finetune_module.finetune)
 
@@ -128,12 +129,30 @@ def test_scores_that_are_not_finite_are_never_the_best(
         run = finetune(TABLE, tmp_path / "run", parent=parent, **SHORT)
     model, tokenizer = load_model(run), load_tokenizer(run)
     labels = run.manifest().labels
-    held_out = HeldOut(model, tokenizer, labels, TABLE[:6], causal=False)
+    held_out = HeldOut(model, tokenizer, labels, TABLE[:6], causal=False, world=World())
     found = held_out.evaluate(TrainingState(tokenizer=""))
     assert 0 <= found.metrics["accuracy"] <= 1 and np.isfinite(found.score)
     with torch.no_grad():
         next(iter(model.heads.parameters())).fill_(float("nan"))
     assert not np.isfinite(held_out.evaluate(TrainingState(tokenizer="")).score)
+
+
+def test_ranks_share_the_validation(parent: RunDirectory, tmp_path: Path) -> None:
+    with quiet():
+        run = finetune(TABLE, tmp_path / "run", parent=parent, **SHORT)
+    model, tokenizer = load_model(run), load_tokenizer(run)
+
+    class Unsummed(World):
+        def sum_array(self, values):
+            return values
+
+    def share(world: World) -> np.ndarray:
+        given = (model, tokenizer, run.manifest().labels, TABLE[:5])
+        return HeldOut(*given, causal=False, world=world)._probabilities()
+
+    parts = [share(Unsummed(rank, 8)) for rank in range(8)]
+    assert [int((part.sum(axis=1) > 0).sum()) for part in parts] == [1, 1, 1, 1, 1, 0, 0, 0]
+    np.testing.assert_allclose(sum(parts), share(World()), rtol=1e-5)
 
 
 def test_what_does_not_fit_is_refused(

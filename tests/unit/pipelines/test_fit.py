@@ -6,6 +6,7 @@ import itertools
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from greffe.run import Manifest, RunDirectory, new_lineage
 from greffe.seeding import rng
 from greffe.training import checkpoint
 from greffe.training.distributed import World
+from greffe.training.update import Figures, Outcome
 
 SHAPE = ModelSpec(width=16, layers=1, heads=2, feed_forward=32, context=16, dropout=0.2)
 HEADS: dict[str, HeadSpec] = {"next_token": NextTokenHead()}
@@ -410,3 +412,69 @@ def test_only_the_recipe_asks_for_the_compiler(
     fitter.fit()
     assert not calls
     assert '"compiled": true' in state.read_text()
+
+
+@pytest.mark.parametrize(
+    ("choice", "device", "compiled"),
+    [("gpu", "cuda", 1), ("gpu", "cpu", 0), (False, "cuda", 0), (True, "cpu", 1)],
+)
+def test_a_gpu_compiles_by_default(
+    choice: object, device: str, compiled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Model] = []
+    monkeypatch.setattr(fit_module, "device_of", lambda _: torch.device(device))
+    monkeypatch.setattr(fit_module, "compile_and_try", lambda model, _: calls.append(model))
+    model, state = build_model(SHAPE, VOCAB, HEADS, seed=0), checkpoint.TrainingState()
+    task = Task(Toy(), batches, None, steps_per_epoch=6, seed=0, name="toy")
+    assert fit_module._compile(model, task, TrainSpec(compile=choice), state) == state
+    assert len(calls) == compiled
+    assert TrainSpec().compile == "gpu"
+
+
+def test_batches_for_a_gpu_are_pinned_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Task(Toy(), batches, None, steps_per_epoch=6, seed=0, name="toy")
+    assert fit_module._in_reach(task, torch.device("cpu")) is batches
+    used: list[torch.device] = []
+    monkeypatch.setattr(torch.cuda, "device", lambda one: used.append(one) or nullcontext())
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: -tensor)
+    [pinned] = fit_module._in_reach(task, torch.device("cuda", 1))(3)
+    [plain] = batches(3)
+    assert used == [torch.device("cuda", 1)]
+    assert torch.equal(pinned.ids, -plain.ids) and torch.equal(pinned.targets, -plain.targets)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Keeps the figures of steps in tensors, as on a GPU; grows by one when some are read."""
+    counted: list[int] = []
+    initialize, read = Outcome.__init__, Outcome.read
+
+    def keep(self: Outcome, names: Sequence[str], values: Sequence[float]) -> None:
+        initialize(self, names, torch.tensor(values, dtype=torch.float64))
+
+    def count(self: Outcome) -> Figures:
+        if not self.is_read:
+            counted.append(1)
+        return read(self)
+
+    monkeypatch.setattr(Outcome, "__init__", keep)
+    monkeypatch.setattr(Outcome, "read", count)
+    return counted
+
+
+def test_on_a_gpu_only_the_steps_that_are_due_are_read(tmp_path: Path, reads: list[int]) -> None:
+    spans = {"budget": "400steps", "evaluate_every": "100steps", "checkpoint_every": "100steps"}
+    fitter = Fitter(tmp_path / "run", **spans)
+    assert fitter.fit().step == 400
+    assert fitter.lines("train") == list(range(4, 401, 4))
+    assert len(reads) == 100
+
+
+def test_on_a_gpu_skipped_steps_are_told_with_the_next_that_is_read(
+    tmp_path: Path, reads: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    fitter = Fitter(tmp_path / "run", budget="400steps", evaluate_every="100%")
+    assert fitter.fit(Toy(breaking=3)).skipped == 3
+    assert "step 4: 3 steps were skipped" in capsys.readouterr().err
+    with pytest.raises(DivergedError, match="12 steps in a row"):
+        Fitter(tmp_path / "ended", budget="400steps").fit(Toy(breaking=99))

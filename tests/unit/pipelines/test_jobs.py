@@ -28,7 +28,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def recipe(*changes: str) -> Recipe:
-    changed = load_recipe("greffe-fr").with_changes(list(changes))
+    changed = load_recipe("greffe-fr").with_changes(["finetune.precision=fp32", *changes])
     return finetune_recipe(Start(), Training(recipe=changed))
 
 

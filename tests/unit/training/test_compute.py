@@ -125,6 +125,16 @@ def test_with_a_compiler_the_base_is_compiled_in_place(
     assert capsys.readouterr().err == ""
 
 
+def test_a_gpu_needs_no_compiler_for_a_cpu(
+    model: Model, compiled: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    model.to("meta")
+    assert compile_model(model)
+    assert len(compiled) == 1
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that only work moves: `clock[0]` is the time."""

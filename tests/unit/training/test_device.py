@@ -131,7 +131,7 @@ def test_auto_takes_a_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     used = []
     monkeypatch.setattr(torch.cuda, "set_device", used.append)
-    monkeypatch.setenv("LOCAL_RANK", "3")
+    monkeypatch.setenv("LOCAL_RANK", "1")
     assert choose_device("auto") == torch.device("cuda", 1)
     assert used == [torch.device("cuda", 1)]
 
@@ -158,3 +158,35 @@ def test_a_placed_model_computes_in_its_precision():
     assert model.base(ids, causal=True).dtype == torch.bfloat16
     Compute(torch.device("cpu"), "fp32").place(model)
     assert model.base(ids, causal=True).dtype == torch.float32
+
+
+@pytest.fixture
+def gpus(monkeypatch):
+    """Pretend to have so many GPUs; return the devices that were made current."""
+    current = []
+
+    def have(count: int) -> list[torch.device]:
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+        monkeypatch.setattr(torch.cuda, "set_device", current.append)
+        return current
+
+    return have
+
+
+def test_each_process_has_a_gpu_of_its_own(gpus, monkeypatch):
+    current = gpus(2)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    for rank in range(2):
+        monkeypatch.setenv("LOCAL_RANK", str(rank))
+        assert choose_device("auto") == torch.device("cuda", rank) == current[-1]
+
+
+def test_processes_do_not_share_a_gpu(gpus, monkeypatch):
+    gpus(1)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    with pytest.raises(InputError, match="more processes than GPUs") as caught:
+        choose_device("cuda")
+    assert "--nproc-per-node 1" in str(caught.value.hint)
+    assert choose_device("cpu").type == "cpu"

@@ -1,16 +1,15 @@
-"""Row gradients train exactly as whole ones do; clipping, parts, ranks."""
+"""Row gradients train exactly as whole ones do; clipping and parts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from greffe.training.distributed import World
 from greffe.training.gradients import Gradients
 
 VOCAB, WIDTH, CLASSES = 60, 8, 5
@@ -27,18 +26,6 @@ class Bag(nn.Module):
 
     def loss(self, ids: Tensor, labels: Tensor) -> Tensor:
         return F.cross_entropy(self.linear(self.embedding(ids).mean(dim=1)), labels)
-
-
-class TwoRanks:
-    """Notes what it is asked to sum."""
-
-    size = 2
-
-    def __init__(self) -> None:
-        self.seen: list[Tensor | None] = []
-
-    def sum_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
-        self.seen = [parameter.grad for parameter in parameters]
 
 
 def part(step: int, number: int = 0) -> tuple[Tensor, Tensor]:
@@ -66,7 +53,7 @@ def train(
 ) -> list[float]:
     """Norms of eight steps; gradients through `Gradients`, or `by` torch's own means."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, weight_decay=0.1, fused=True)
-    gradients = Gradients(list(model.parameters()), World())
+    gradients = Gradients(list(model.parameters()))
     norms = []
     for step in range(8):
         gradients.clear()
@@ -87,7 +74,7 @@ def plainly(model: Bag, clip: float) -> float:
 
 def after_backward(*, sparse: bool = True) -> tuple[Bag, Gradients]:
     model = Bag(sparse=sparse)
-    gradients = Gradients(list(model.parameters()), World())
+    gradients = Gradients(list(model.parameters()))
     model.loss(*part(0)).backward()
     gradients.gather()
     return model, gradients
@@ -123,7 +110,7 @@ def test_an_embedding_that_is_a_matrix_too_has_one_whole_gradient() -> None:
     found = []
     for sparse in (True, False):
         model = Bag(sparse=sparse)
-        gradients = Gradients(list(model.parameters()), World())
+        gradients = Gradients(list(model.parameters()))
         ids, labels = part(0)
         hidden = model.embedding(ids).mean(dim=1)
         F.cross_entropy(hidden @ model.embedding.weight.t(), labels).backward()
@@ -164,7 +151,7 @@ def test_the_kept_table_is_all_zeros_again_after_a_step(clip: float) -> None:
 
 def test_rows_that_are_not_numbers_leave_no_trace() -> None:
     model = Bag(sparse=True)
-    gradients = Gradients(list(model.parameters()), World())
+    gradients = Gradients(list(model.parameters()))
     (model.loss(*part(0)) * math.nan).backward()
     gradients.gather()
     table = model.embedding.weight.grad
@@ -223,7 +210,7 @@ def test_a_norm_below_the_limit_changes_nothing_and_one_above_is_brought_down_to
 @pytest.mark.parametrize("name", ["embedding", "linear"])
 def test_a_gradient_that_is_not_finite_is_reported_and_not_clipped(name: str, value: float) -> None:
     model = Bag(sparse=True)
-    gradients = Gradients(list(model.parameters()), World())
+    gradients = Gradients(list(model.parameters()))
     model.loss(*part(0)).backward()
     gradient = getattr(model, name).weight.grad
     (gradient._values() if gradient.is_sparse else gradient)[0, 0] = value
@@ -236,7 +223,7 @@ def test_a_gradient_that_is_not_finite_is_reported_and_not_clipped(name: str, va
 
 def test_parameters_without_gradient_are_passed_over() -> None:
     model = Bag(sparse=True)
-    gradients = Gradients(list(model.parameters()), World())
+    gradients = Gradients(list(model.parameters()))
     gradients.gather()
     assert gradients.clip(1.0) == 0
     assert all(parameter.grad is None for parameter in model.parameters())
@@ -246,32 +233,12 @@ def test_parameters_without_gradient_are_passed_over() -> None:
     assert model.linear.weight.grad is None
 
 
-# --- ranks --------------------------------------------------------------------------------------
-
-
-def test_several_ranks_sum_whole_tables() -> None:
-    model, whole = Bag(sparse=True), Bag(sparse=False)
-    world = TwoRanks()
-    gradients = Gradients(list(model.parameters()), world)
-    for number in range(2):
-        model.loss(*part(0, number)).backward()
-        whole.loss(*part(0, number)).backward()
-    gradients.gather()
-    for seen, expected in zip(world.seen, whole.parameters(), strict=True):
-        assert not seen.is_sparse
-        torch.testing.assert_close(seen, expected.grad)
-    # The other rank's rows are part of the sum and are clipped in the same way.
-    model.embedding.weight.grad[VOCAB - 1] = 3.0
-    norm = gradients.clip(0.5)
-    assert norm >= 3.0 * math.sqrt(WIDTH)
-    assert float(nn.utils.get_total_norm([p.grad for p in model.parameters()])) <= 0.5
-    gradients.clear()
-    assert model.embedding.weight.grad is None
+# --- sums of rows -------------------------------------------------------------------------------
 
 
 def test_the_table_is_made_once():
     embedding = nn.Embedding(1000, 8, sparse=True)
-    gradients = Gradients([embedding.weight], World())
+    gradients = Gradients([embedding.weight])
     made = []
 
     class Watch(torch.utils._python_dispatch.TorchDispatchMode):
@@ -300,6 +267,6 @@ def test_rows_are_summed_in_the_order_of_the_whole_table():
     for sparse in (True, False):
         embedding = nn.Embedding(10, 8, sparse=sparse)
         embedding(ids).backward(outer)
-        Gradients([embedding.weight], World()).gather()
+        Gradients([embedding.weight]).gather()
         found.append(embedding.weight.grad)
     assert torch.equal(*found)

@@ -112,3 +112,15 @@ def test_short_steps_are_prepared_where_they_are_asked_for(monkeypatch: pytest.M
             get(step)
     # The first step has none before it that could have been short.
     assert where[2:] == ["MainThread", "MainThread"]
+
+
+def test_short_steps_are_prepared_ahead_only_if_always(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("greffe.training.prefetch.LONG_STEP", PATIENCE)
+    for always, expected in ((False, [0, 1, 2]), (True, [0, 1, 2, 3])):
+        asked: list[int] = []
+        with prefetch(asked.append, always=always) as get:
+            for step in range(3):
+                get(step)
+        assert asked == expected

@@ -39,7 +39,8 @@ class AlibiPositions(PositionScheme):
 
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor:
         distances = (query_positions[:, :, None] - key_positions[:, None, :]).abs()
-        slopes = torch.tensor(self.slopes(), device=distances.device)
+        # Not made on the device, which would wait for it.
+        slopes = torch.tensor(self.slopes()).to(distances.device, non_blocking=True)
         return -distances[:, None] * slopes[:, None, None]
 
     def diagram(self, model: ModelSpec, positions: Tensor) -> Diagram:

@@ -34,16 +34,20 @@ class LearnedPositions(PositionScheme):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(context, width))
 
-    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
+    def check_length(self, count: int, positions: Tensor | None) -> None:
         context = self.weight.shape[0]
-        longest = int(positions.max()) + 1 if positions.numel() else 0
-        if longest > context:
+        # On a GPU, positions are read only if the row alone does not fit: reading waits for it.
+        if positions is not None and (count > context or positions.device.type == "cpu"):
+            count = int(positions.max()) + 1 if positions.numel() else 0
+        if count > context:
             raise InputError(
                 "The row is longer than the learned positions of this model.",
                 expected=f"at most {context} tokens (model.context)",
-                found=f"{longest} tokens",
+                found=f"{count} tokens",
                 hint="cut the text into windows, or use rotary, sinusoidal or alibi positions",
             )
+
+    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
         return x + F.embedding(positions, self.weight)
 
     def diagram(self, model: ModelSpec, positions: Tensor) -> Diagram:

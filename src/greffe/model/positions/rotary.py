@@ -45,6 +45,9 @@ class RotaryPositions(PositionScheme):
 
     def rotate(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         turns = self.angles(positions, q.dtype)[:, None]  # [B, 1, T, head width / 2]
+        if q.device.type != "cpu":  # torch.compile has no kernels for complex numbers
+            cos, sin = turns.cos(), turns.sin()
+            return _rotate_pairs(q, cos, sin), _rotate_pairs(k, cos, sin)
         factors = torch.polar(torch.ones_like(turns), turns)
         return _rotate(q, factors), _rotate(k, factors)
 
@@ -64,3 +67,10 @@ def _rotate(x: Tensor, factors: Tensor) -> Tensor:
     # One complex product costs less than half of four real ones.
     pairs = torch.view_as_complex(x.to(factors.real.dtype).reshape(*x.shape[:-1], -1, 2))
     return torch.view_as_real(pairs * factors).flatten(-2).to(x.dtype)
+
+
+def _rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Return the same in real numbers."""
+    even, odd = x.to(cos.dtype).reshape(*x.shape[:-1], -1, 2).unbind(-1)
+    turned = torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1)
+    return turned.flatten(-2).to(x.dtype)

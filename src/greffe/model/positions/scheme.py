@@ -20,6 +20,12 @@ class PositionScheme(nn.Module, ABC):
     themselves: there is no table to outgrow, to save or to lose.
     """
 
+    def check_length(self, count: int, positions: Tensor | None) -> None:
+        """Raise an error if rows of `count` tokens are too long, whose positions may be given.
+
+        It is called before positions exist on a device, where reading them would wait for it.
+        """
+
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
         """Return token vectors x [B, T, width] with what positions [B or 1, T] add to them."""
         return x

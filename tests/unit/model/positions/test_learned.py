@@ -15,9 +15,12 @@ def test_rows_are_added_and_positions_beyond_them_refused():
     x = torch.randn(2, 2, 3)
     positions = torch.tensor([[7, 0]])
     torch.testing.assert_close(scheme.embed(x, positions), x + scheme.weight[[7, 0]])
-    with pytest.raises(InputError) as caught:
-        scheme.embed(torch.zeros(1, 1, 3), torch.tensor([[8]]))
-    message = str(caught.value)
-    assert "at most 8 tokens" in message
-    assert "9 tokens" in message
-    assert "rotary" in message
+    scheme.check_length(8, None)
+    scheme.check_length(20, torch.arange(8)[None])  # documents of a packed row
+    for count, given in ((9, None), (1, torch.tensor([[8]]))):
+        with pytest.raises(InputError) as caught:
+            scheme.check_length(count, given)
+        message = str(caught.value)
+        assert "at most 8 tokens" in message
+        assert "9 tokens" in message
+        assert "rotary" in message
