@@ -10,6 +10,8 @@ from .api import prepare as prepare
 from .api import pretrain as pretrain
 from .api import report as report
 from .config.options import Comparison as Comparison
+from .config.options import Computing as Computing
+from .config.options import Labelling as Labelling
 from .config.options import Output as Output
 from .config.options import Reading as Reading
 from .config.options import Tables as Tables

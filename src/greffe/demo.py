@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from greffe.api import Run, Study, compare, load, pretrain
-from greffe.config.options import Output
+from greffe.config.options import Computing, Output
 from greffe.errors import GreffeError
 from greffe.model.parameters import account
 from greffe.output_folder import OutputFolder, advise
@@ -33,16 +33,17 @@ SENTENCES = (
 BARS = "▁▂▃▄▅▆▇█"
 
 
-def demo(out: str | Path, *, overwrite: bool = False) -> str:
+def demo(out: str | Path, *, overwrite: bool = False, computing: Computing = Computing()) -> str:
     """Run all steps that are not done yet in the folder `out`; return the verdict in words."""
     try:
-        return _run_steps(Path(out), overwrite)
+        return _run_steps(Path(out), overwrite, computing)
     except GreffeError as error:
         advise(error, "by default", overwrite=overwrite)  # the steps know their own commands only
         raise
 
 
-def _run_steps(folder: Path, overwrite: bool) -> str:
+def _run_steps(folder: Path, overwrite: bool, computing: Computing) -> str:
+    device, precision = computing.device, computing.precision
     reviews = reviews_folder()
     for name, marker in ((BASE_FOLDER, RUN_FILE), (STUDY_FOLDER, STUDY_FILE)):
         # Refused now, not after the pretraining.
@@ -54,7 +55,7 @@ def _run_steps(folder: Path, overwrite: bool) -> str:
     )
 
     _heading(f"1. The base: {BASE}")
-    _introduce(load(BASE))
+    _introduce(load(BASE, device=device, precision=precision))
 
     _heading("2. A little more pretraining, on 300 reviews without labels")
     base = pretrain(
@@ -63,6 +64,8 @@ def _run_steps(folder: Path, overwrite: bool) -> str:
         from_=BASE,
         budget=f"{STEPS}steps",
         valid=0.1,
+        device=device,
+        precision=precision,
         changes=["train.batch=8", "train.lr=5e-4", "train.evaluate_every=50%", "train.keep=last"],
     )
     notice(f"   loss {_loss_bars(base)}")
@@ -76,6 +79,8 @@ def _run_steps(folder: Path, overwrite: bool) -> str:
         out=folder / STUDY_FOLDER,
         seeds=SEEDS,
         overwrite=overwrite,
+        device=device,
+        precision=precision,
     )
     arms = {arm.name: arm for arm in study.results.arms}
     for arm in arms.values():
@@ -84,7 +89,8 @@ def _run_steps(folder: Path, overwrite: bool) -> str:
     _heading("4. Predictions for new sentences (1: positive, 0: negative)")
     kept = arms["pretrained"].kept_run
     assert kept is not None
-    predictions = load(study.path / kept).predict(SENTENCES)
+    classifier = load(study.path / kept, device=device, precision=precision)
+    predictions = classifier.predict(SENTENCES)
     for text, prediction in zip(SENTENCES, predictions, strict=True):
         notice(f"   {prediction.label}  {prediction.score:4.0%}  {text}")
     return _verdict(study)

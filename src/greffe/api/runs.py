@@ -5,16 +5,18 @@ Loads nothing that trains, studies or reports, so that one text is predicted qui
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Unpack
 
 from greffe.baselines.linear_classifier import LinearClassifier
 from greffe.baselines.linear_runs import load_linear, predict_linear
 from greffe.config.option_groups import Without, flat_keywords
-from greffe.config.options import Reading
+from greffe.config.options import Computing, Labelling, Reading
 from greffe.config.sections import LongTexts
+from greffe.data.tables import Example, text_blocks
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
 from greffe.evaluation.evaluate import evaluate_classifier, evaluate_predictions
@@ -22,7 +24,9 @@ from greffe.evaluation.metrics import Evaluation
 from greffe.inference.fill import Filling
 from greffe.inference.fill import fill as fill_masks
 from greffe.inference.generate import Choices, generate_text, stream_text
-from greffe.inference.predict import Prediction
+from greffe.inference.int8_check import LABELLED_TEXTS, check_labels, report_accuracy
+from greffe.inference.placing import PlacedModel, generator_model
+from greffe.inference.predict import Prediction, require_classifier
 from greffe.inference.predict import predict as predict_labels
 from greffe.machine import guard_memory, memory_errors
 from greffe.model.model import Model
@@ -40,6 +44,10 @@ TableReading = Annotated[Reading, Without("documents")]
 class Run(RunDirectory):
     """One run on disk with its model, which is loaded when it is first needed."""
 
+    computing: Labelling = Labelling()
+    """Where the model computes, and how."""
+    _is_checked = False
+
     @cached_property
     @memory_errors()
     def model(self) -> Model:
@@ -51,7 +59,23 @@ class Run(RunDirectory):
     @memory_errors()
     def linear(self) -> LinearClassifier:
         """The classifier of a linear run or an ensemble."""
-        return load_linear(self)
+        if self.computing.precision == "int8":
+            raise InputError(
+                f"{self.name} is a linear model or an ensemble, which does not compute in int8.",
+                expected="a fine-tuned run",
+                hint="leave out --precision",
+            )
+        return load_linear(self, Computing(**vars(self.computing)))
+
+    @cached_property
+    def _placed(self) -> PlacedModel:
+        """The model in the precision for much text or for little."""
+        return PlacedModel(self.model, self.computing, "prediction")
+
+    @cached_property
+    def _generator(self) -> Model:
+        """The model for one row at a time."""
+        return generator_model(self.model, self.computing, "generation")
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -81,15 +105,25 @@ class Run(RunDirectory):
                     hint="leave it out",
                 )
             return guard_memory(predict_linear(self.linear, self.labels, texts))
-        predictions = predict_labels(
-            self.model,
-            self.tokenizer,
-            self.labels,
-            texts,
-            causal=self._reads_causally(),
-            long=long,
+        require_classifier(self.model, self.labels)
+        return guard_memory(self._labelled(self._placed, texts, long))
+
+    def _labelled(
+        self, placed: PlacedModel, texts: Iterable[str], long: LongTexts
+    ) -> Iterator[Prediction]:
+        blocks = text_blocks(texts)
+        first = next(blocks, [])
+        model = placed.model_for(first)
+        causal = self._reads_causally()
+        if self.computing.precision == "int8" and not self._is_checked:
+            self._is_checked = True
+            check_labels(
+                *(placed.plain, model, self.tokenizer, self.labels, first), causal=causal, long=long
+            )
+        several = chain(first, chain.from_iterable(blocks))
+        yield from predict_labels(
+            model, self.tokenizer, self.labels, several, causal=causal, long=long
         )
-        return guard_memory(predictions)
 
     @memory_errors()
     @flat_keywords
@@ -105,8 +139,20 @@ class Run(RunDirectory):
             texts = (example.text for example in examples)
             predictions = self.stream_predictions(texts, long=long)
             return evaluate_predictions(self.labels, examples, predictions)
+        placed = self._placed
+        found = self._evaluated(placed.model_for([each.text for each in examples]), examples, long)
+        if self.computing.precision == "int8":
+            some = examples[:LABELLED_TEXTS]
+            int8, fp32 = (
+                self._evaluated(model, some, long).accuracy
+                for model in (placed.model_for([]), placed.plain)
+            )
+            report_accuracy(int8, fp32, len(some))
+        return found
+
+    def _evaluated(self, model: Model, examples: Sequence[Example], long: LongTexts) -> Evaluation:
         return evaluate_classifier(
-            self.model,
+            model,
             self.tokenizer,
             self.labels,
             examples,
@@ -117,21 +163,24 @@ class Run(RunDirectory):
     @memory_errors()
     def generate(self, prompt: str = "", **choices: Unpack[Choices]) -> str:
         """Return the prompt and its continuation."""
-        return generate_text(self.model, self.tokenizer, prompt, **choices)
+        return generate_text(self._generator, self.tokenizer, prompt, **choices)
 
     def stream(self, prompt: str = "", **choices: Unpack[Choices]) -> Iterator[str]:
         """Yield the prompt and its continuation piece by piece."""
-        return guard_memory(stream_text(self.model, self.tokenizer, prompt, **choices))
+        return guard_memory(stream_text(self._generator, self.tokenizer, prompt, **choices))
 
     @memory_errors()
     def fill(self, text: str, *, top: int = 5) -> list[list[Filling]]:
         """Return the most likely words for each `<mask>` in the text."""
-        return fill_masks(self.model, self.tokenizer, text, top=top)
+        return fill_masks(self._generator, self.tokenizer, text, top=top)
 
     def _reads_causally(self) -> bool:
         return self.manifest().direction == "causal"
 
 
-def load(path: str | Path) -> Run:
+@flat_keywords
+def load(path: str | Path, *, computing: Labelling) -> Run:
     """Open the run in a folder, or a shipped base by its name, such as `greffe-fr`."""
-    return Run.open(path)
+    run = Run.open(path)
+    run.computing = computing
+    return run

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from greffe.api.runs import AnyRun, Run, TableReading
 from greffe.config.option_groups import Without, flat_keywords
-from greffe.config.options import Output, Reading, Tables, TokenizerOptions, Training
+from greffe.config.options import Computing, Output, Reading, Tables, TokenizerOptions, Training
 from greffe.data.corpus import Corpus
 from greffe.errors import RecipeError
 from greffe.machine import memory_errors
@@ -134,6 +134,7 @@ def linear(
     feature_runs: Sequence[AnyRun] = (),
     tfidf: bool = True,
     seed: int = 0,
+    computing: Computing,
     reading: TableReading,
 ) -> Run:
     """Fit a linear classifier on TF-IDF, a base's features and the class scores of feature runs.
@@ -147,6 +148,7 @@ def linear(
         feature_runs=[open_run(feature_run) for feature_run in feature_runs],
         tfidf=tfidf,
         seed=seed,
+        computing=computing,
         reading=reading,
     )
     return Run.open(run.path)

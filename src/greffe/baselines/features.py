@@ -13,10 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from greffe.config.options import Computing
 from greffe.data.tables import text_blocks
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.batched import forward_rows
 from greffe.inference.forward import require_finite
+from greffe.inference.placing import AS_IT_IS, PlacedModel
 from greffe.inference.predict import split_windows
 from greffe.model.model import Model
 from greffe.model.pooling import pool
@@ -46,20 +48,34 @@ class BaseReader:
     """A run's base and tokenizer, as a reader."""
 
     def __init__(
-        self, model: Model, tokenizer: Tokenizer, *, causal: bool, weights_hash: str | None = None
+        self,
+        model: Model,
+        tokenizer: Tokenizer,
+        *,
+        causal: bool,
+        weights_hash: str | None = None,
+        computing: Computing = AS_IT_IS,
     ) -> None:
         self.model = model
+        self.computing = computing
+        self._placed = PlacedModel(model, computing, "features")
         self.tokenizer = tokenizer
         self.causal = causal
         self.weights_hash = weights_hash  # of the file, if the weights are from one
 
     @classmethod
-    def of(cls, run: RunDirectory) -> Self:
+    def of(cls, run: RunDirectory, computing: Computing = AS_IT_IS) -> Self:
         """Load the base of a run; it reads both ways if it was trained to."""
         reads_both_ways = "bidirectional" in run.manifest().directions
         model, weights_hash = load_model_and_hash(run)
         tokenizer = load_classification_tokenizer(run)
-        return cls(model, tokenizer, causal=not reads_both_ways, weights_hash=weights_hash)
+        return cls(
+            model,
+            tokenizer,
+            causal=not reads_both_ways,
+            weights_hash=weights_hash,
+            computing=computing,
+        )
 
     @property
     def columns(self) -> int:
@@ -68,7 +84,8 @@ class BaseReader:
 
     def features(self, texts: Sequence[str]) -> np.ndarray:
         """Return one vector per text [N, columns], float32."""
-        return base_features(self.model, self.tokenizer, texts, causal=self.causal)
+        model = self._placed.model_for(texts)
+        return base_features(model, self.tokenizer, texts, causal=self.causal)
 
 
 def base_features(
@@ -164,7 +181,11 @@ class FeatureCache(BaseReader):
     def __init__(self, base: RunDirectory | BaseReader) -> None:
         reader = BaseReader.of(base) if isinstance(base, RunDirectory) else base
         super().__init__(
-            reader.model, reader.tokenizer, causal=reader.causal, weights_hash=reader.weights_hash
+            reader.model,
+            reader.tokenizer,
+            causal=reader.causal,
+            weights_hash=reader.weights_hash,
+            computing=reader.computing,
         )
         self._reader = reader
         self._cached = CachedReader(self.columns, self._read)

@@ -21,8 +21,10 @@ from greffe.baselines.linear_file import (
     load_classifier,
     save_classifier,
 )
+from greffe.config.options import Computing
 from greffe.data.tables import text_blocks
 from greffe.errors import CorruptError, RunError
+from greffe.inference.placing import AS_IT_IS, PlacedModel
 from greffe.inference.predict import Prediction, predict
 from greffe.model.tensor_header import read_header
 from greffe.model.weights import BASE, save_tensors, tensors_hash
@@ -108,14 +110,14 @@ def write_linear_run(
     return run
 
 
-def load_linear(run: RunDirectory) -> LinearClassifier:
+def load_linear(run: RunDirectory, computing: Computing = AS_IT_IS) -> LinearClassifier:
     """Load the classifier of a linear run, with its base and its feature runs."""
     manifest = run.manifest()
-    base = BaseReader.of(run) if manifest.weights is not None else None
+    base = BaseReader.of(run, computing) if manifest.weights is not None else None
     feature_runs = feature_runs_of(run)
     for feature_run, digest in zip(feature_runs, manifest.feature_runs, strict=True):
         _check_copy(feature_run.path, digest)
-    opened = [open_feature_run(one) for one in feature_runs]
+    opened = [open_feature_run(one, computing) for one in feature_runs]
     classifier = load_classifier(run.path, base, opened)
     if classifier.settings.classes != len(manifest.labels):
         raise CorruptError(
@@ -138,17 +140,18 @@ def predict_linear(
 # --- feature runs -------------------------------------------------------------------------------
 
 
-def open_feature_run(run: RunDirectory) -> FeatureRun:
+def open_feature_run(run: RunDirectory, computing: Computing = AS_IT_IS) -> FeatureRun:
     """Open a run that labels texts, to use its class scores as features."""
     require_labels(run)
     manifest = run.manifest()
     labels = manifest.labels
     if manifest.kind == "linear":
-        return FeatureRun(len(labels), load_linear(run).probabilities)
-    model, tokenizer = load_model(run), load_tokenizer(run)
+        return FeatureRun(len(labels), load_linear(run, computing).probabilities)
+    placed, tokenizer = PlacedModel(load_model(run), computing, run.name), load_tokenizer(run)
     is_causal = manifest.direction == "causal"
 
     def probabilities(texts: Sequence[str]) -> np.ndarray:
+        model = placed.model_for(texts)
         predictions = predict(model, tokenizer, labels, texts, causal=is_causal)
         rows = [list(prediction.probabilities.values()) for prediction in predictions]
         return np.array(rows).reshape(len(texts), len(labels))

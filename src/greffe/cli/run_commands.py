@@ -25,7 +25,7 @@ from greffe.config.bounds import (
     TopK,
 )
 from greffe.config.option_groups import Without
-from greffe.config.options import Reading
+from greffe.config.options import Computing, Labelling, Reading
 from greffe.display import terminal_text
 from greffe.errors import InputError, InterruptedRunError
 
@@ -45,6 +45,7 @@ def evaluate(
         Path, typer.Option("--data", help="Labelled texts that the run was not trained on.")
     ],
     reading: Annotated[Reading, Without("documents")],
+    computing: Labelling,
     long: flags.Long = "windows",
     as_json: flags.Json = False,
 ) -> None:
@@ -58,7 +59,7 @@ def evaluate(
         from greffe.training.compute import set_up_compute
 
     set_up_compute()
-    result = load(run).evaluate(data, reading=reading, long=long)
+    result = load(run, computing=computing).evaluate(data, reading=reading, long=long)
     if as_json:
         print_json(result.to_json())
     else:
@@ -70,6 +71,7 @@ def evaluate(
 def predict(
     run: RunPath,
     reading: Annotated[Reading, Without("documents", "label_column")],
+    computing: Labelling,
     texts: Annotated[list[str] | None, typer.Argument(help="Texts to label.")] = None,
     input_: Annotated[
         str | None,
@@ -93,7 +95,7 @@ def predict(
         from greffe.training.compute import set_up_compute
 
     set_up_compute()
-    classifier = load(run)
+    classifier = load(run, computing=computing)
     stream: Iterable[str] = texts or read_texts("-" if input_ is None else input_, reading)
     pending: deque[str] = deque()
     predictions = classifier.stream_predictions(_remember(stream, pending), long=long)
@@ -107,8 +109,10 @@ def predict(
         raise InterruptedRunError("Stopped; what was printed so far is complete.") from None
 
 
+@flags.expand_groups
 def generate(
     run: RunPath,
+    computing: Computing,
     prompt: Annotated[str, typer.Argument(help="The beginning of the text.")] = "",
     tokens: Annotated[int, flags.number(NewTokens, help="Maximum number of new tokens.")] = 40,
     temperature: Annotated[
@@ -133,7 +137,7 @@ def generate(
         from greffe.api import load
 
     shown = terminal_text if sys.stdout.isatty() else str
-    for piece in load(run).stream(
+    for piece in load(run, device=computing.device, precision=computing.precision).stream(
         prompt,
         tokens=tokens,
         temperature=temperature,
@@ -146,9 +150,11 @@ def generate(
     print()
 
 
+@flags.expand_groups
 def fill(
     run: RunPath,
     text: Annotated[str, typer.Argument(help='A text with a mask: "Ce livre est <mask>."')],
+    computing: Computing,
     top: Annotated[int, flags.number(Shown, help="Number of words per <mask>.")] = 5,
     as_json: flags.Json = False,
 ) -> None:
@@ -157,7 +163,8 @@ def fill(
         from greffe.api import load
         from greffe.cli.terminal_tables import fill_tables, print_tables
 
-    gaps = load(run).fill(text, top=top)
+    opened = load(run, device=computing.device, precision=computing.precision)
+    gaps = opened.fill(text, top=top)
     if as_json:
         print_json(
             [

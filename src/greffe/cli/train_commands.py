@@ -10,10 +10,19 @@ import typer
 from greffe.cli import flags
 from greffe.config.bounds import Processes, Seed, Trainings
 from greffe.config.option_groups import Without
-from greffe.config.options import Output, Reading, Tables, TokenizerOptions, Training
+from greffe.config.options import (
+    Computing,
+    Output,
+    Reading,
+    Tables,
+    TokenizerOptions,
+    Training,
+)
 
 
+@flags.expand_groups
 def demo(
+    computing: Computing,
     out: Annotated[Path, typer.Option("--out", help="Folder for the demo's runs.")] = Path(
         "runs/demo"
     ),
@@ -22,7 +31,7 @@ def demo(
     """Show the whole workflow on shipped data, in about three minutes."""
     from greffe.demo import demo as run_demo
 
-    print(run_demo(out, overwrite=overwrite))
+    print(run_demo(out, overwrite=overwrite, computing=computing))
 
 
 @flags.expand_groups
@@ -124,6 +133,7 @@ def linear(
     tables: Annotated[Tables, Without("valid", "test")],
     output: Annotated[Output, Without("resume")],
     reading: Annotated[Reading, Without("documents")],
+    computing: Computing,
     from_: Annotated[
         Path | None,
         typer.Option("--from", help="A run whose base adds features, or greffe-fr."),
@@ -147,6 +157,7 @@ def linear(
         feature_runs=feature_runs or [],
         tfidf=tfidf,
         seed=seed,
+        computing=computing,
         reading=reading,
     )
 
@@ -162,7 +173,9 @@ def ensemble(
     api.ensemble(runs, output=output)
 
 
+@flags.expand_groups
 def lab(
+    computing: Computing,
     out: Annotated[Path, typer.Option("--out", help="Folder for the page and its runs.")] = Path(
         "runs/lab"
     ),
@@ -204,6 +217,7 @@ def lab(
         seeds=seeds,
         language=language,
         overwrite=overwrite,
+        computing=computing,
     )
     if docs is not None:
         from greffe.lab.lab_markdown import write_lab_markdown

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Documents = Literal["line", "paragraph", "file"]
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 PrecisionName = Literal["auto", "fp32", "bf16"]
+InferencePrecision = Literal["auto", "fp32", "bf16", "int8"]
 TokenizerKind = Literal["bpe", "unigram"]
 STUDY_SEEDS = 8
 
@@ -134,12 +135,22 @@ class Training(OptionGroup):
 
 @dataclass(frozen=True, kw_only=True)
 class Computing(OptionGroup):
-    """Where a trained model computes, and how."""
+    """Where a model computes, and how."""
 
     device: DeviceName = "auto"
     """Where to compute: cpu, cuda or mps; auto: on a GPU if there is one."""
     precision: PrecisionName = "auto"
     """Precision of matrix products: fp32 or bf16; auto: the faster, measured if there is much."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labelling(OptionGroup):
+    """Where a model that labels texts computes, and how."""
+
+    device: DeviceName = "auto"
+    """Where to compute: cpu, cuda or mps; auto: on a GPU if there is one."""
+    precision: InferencePrecision = "auto"
+    """Precision: fp32, bf16 or int8; auto: fp32 or bf16, the faster, measured if there is much."""
 
 
 def parse_arms(words: Sequence[str]) -> dict[str, Path]:

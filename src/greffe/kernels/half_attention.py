@@ -52,7 +52,7 @@ class _HalfAttention(torch.autograd.Function):
         ctx: Any, qkv: Tensor, cos: Tensor | None, sin: Tensor | None, added: Tensor | None
     ) -> Tensor:
         rows, count, _, heads, width = qkv.shape
-        q, k, v = _by_head(qkv, cos, sin)  # each [B · heads, T, head width]
+        q, k, v = by_head(qkv, cos, sin)  # each [B · heads, T, head width]
         scores = torch.bmm(q, k.transpose(1, 2))
         if added is not None:
             scores.view(rows, heads, count, count).add_(added)
@@ -83,7 +83,7 @@ class _HalfAttention(torch.autograd.Function):
         return of_qkv, None, None, None
 
 
-def _by_head(qkv: Tensor, cos: Tensor | None, sin: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+def by_head(qkv: Tensor, cos: Tensor | None, sin: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     """Return scaled queries, keys and values as [B · heads, T, head width], rotated."""
     rows, count, _, heads, width = qkv.shape
     parts = qkv.new_empty(3, rows, heads, count, width)

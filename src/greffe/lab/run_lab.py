@@ -6,12 +6,13 @@ Every step writes its result into the output folder; the same command resumes fr
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from greffe.api import Run, Study, compare, prepare, pretrain
 from greffe.config.bounds import Trainings, check_number
-from greffe.config.options import Training
+from greffe.config.options import Computing, Training
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.config.spec import Spec
@@ -35,6 +36,7 @@ from greffe.storage import disk_error, read_model, write_json
 from greffe.study.arms.pretrained_arm import PretrainedArm
 from greffe.study.folder import STUDY_FILE
 from greffe.training.compute import set_up_compute
+from greffe.training.device import choose_device
 
 LAB_FILE = "lab.json"
 DATA, CORPUS, STUDY = "data", "corpus", "study"
@@ -61,6 +63,7 @@ def lab(
     language: Language = "en",
     size: LabSize | None = None,
     overwrite: bool = False,
+    computing: Computing = Computing(),
 ) -> LabDocument:
     """Answer the five questions in the folder `out`, on a sample or on the lab's own files."""
     if corpus is not None and lab_data is None:
@@ -80,6 +83,7 @@ def lab(
     ) as taken:
         folder = taken.path
         lab_catalog(language)
+        choose_device(computing.device)
         choose_recipe(Training(recipe="lab", budget=budget), parent=None)
         if seeds is not None:
             check_number("seeds", seeds, Trainings, example="--seeds 8")
@@ -88,7 +92,8 @@ def lab(
         _check_folders(folder, overwrite)
         taken.begin()
         inputs = _inputs(folder / DATA, lab_data, corpus, size, budget, overwrite)
-        return _answer(folder, inputs, size, seeds or inputs.seeds, language, overwrite)
+        training = Training(device=computing.device, precision=computing.precision)
+        return _answer(folder, inputs, training, size, seeds or inputs.seeds, language, overwrite)
 
 
 def _check_folders(folder: Path, overwrite: bool) -> None:
@@ -118,7 +123,13 @@ def _inputs(
 
 
 def _answer(
-    folder: Path, inputs: Inputs, size: LabSize, seeds: int, language: Language, overwrite: bool
+    folder: Path,
+    inputs: Inputs,
+    training: Training,
+    size: LabSize,
+    seeds: int,
+    language: Language,
+    overwrite: bool,
 ) -> LabDocument:
     """Run the experiments of all questions and write the page."""
     own = load_recipe("lab")
@@ -127,9 +138,9 @@ def _answer(
     notice("question 1: what breaks without the mask, and without positions")
     attention = _attention(folder, own, size.tasks, overwrite)
     notice("questions 4 and 5: a causal and a masked base, on the same budget")
-    causal, masked, documents = _bases(folder, inputs, overwrite)
+    causal, masked, documents = _bases(folder, inputs, training, overwrite)
     notice("questions 4 and 5: the study")
-    study = _study(folder, inputs, causal, masked, seeds, language, overwrite)
+    study = _study(folder, inputs, training, causal, masked, seeds, language, overwrite)
     notice("questions 2 and 3: heads and parameters")
     found = study.results
     classifier = next(arm.kept_run for arm in found.arms if arm.name == PretrainedArm.kind)
@@ -177,7 +188,9 @@ def _attention(folder: Path, own: Recipe, size: TaskSize, overwrite: bool) -> At
         )
 
 
-def _bases(folder: Path, inputs: Inputs, overwrite: bool) -> tuple[Run, Run, int]:
+def _bases(
+    folder: Path, inputs: Inputs, training: Training, overwrite: bool
+) -> tuple[Run, Run, int]:
     """Return the causal base, the masked base, and how many documents they read."""
     resume = not overwrite
     corpus: Corpus = prepare(
@@ -193,9 +206,12 @@ def _bases(folder: Path, inputs: Inputs, overwrite: bool) -> tuple[Run, Run, int
         pretrain(
             corpus.path,
             folder / objective,
-            recipe=inputs.recipe,
-            objective=objective,
-            budget=inputs.data.budget,
+            training=replace(
+                training,
+                recipe=inputs.recipe,
+                objective=objective,
+                budget=inputs.data.budget,
+            ),
             overwrite=overwrite,
             resume=resume,
         )
@@ -207,6 +223,7 @@ def _bases(folder: Path, inputs: Inputs, overwrite: bool) -> tuple[Run, Run, int
 def _study(
     folder: Path,
     inputs: Inputs,
+    training: Training,
     causal: Run,
     masked: Run,
     seeds: int,
@@ -221,8 +238,7 @@ def _study(
         out=folder / STUDY,
         arms={MASKED_ARM: masked},
         seeds=seeds,
-        budget=inputs.epochs,
-        changes=inputs.changes,
+        training=replace(training, budget=inputs.epochs, changes=inputs.changes),
         language=language,
         overwrite=overwrite,
     )

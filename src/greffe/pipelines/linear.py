@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from greffe.baselines.features import FeatureCache
+from greffe.baselines.features import BaseReader, FeatureCache
 from greffe.baselines.linear_classifier import LinearClassifier, check_features, fit_linear
 from greffe.baselines.linear_runs import open_feature_run, require_labels, write_linear_run
-from greffe.config.options import Output, Reading, Tables
+from greffe.config.options import Computing, Output, Reading, Tables
 from greffe.data.tables import label_order
 from greffe.output_folder import OutputFolder
 from greffe.pipelines.auxiliary import open_auxiliary
@@ -18,6 +18,7 @@ from greffe.pipelines.provenance import earlier_data, warn_if_trained_on
 from greffe.progress import notice
 from greffe.run import RunDirectory
 from greffe.training.compute import set_up_compute
+from greffe.training.device import choose_device
 
 
 def linear(
@@ -28,10 +29,12 @@ def linear(
     feature_runs: Sequence[RunDirectory] = (),
     tfidf: bool = True,
     seed: int = 0,
+    computing: Computing = Computing(),
     reading: Reading = Reading(),
 ) -> RunDirectory:
     """Fit one linear model; its penalty is chosen by cross-validation inside the training texts."""
     threads = set_up_compute()
+    choose_device(computing.device)
     runs = [run.path for run in (parent, *feature_runs) if run is not None]
     sources = [*table_paths(tables), *runs]
     with OutputFolder(
@@ -51,8 +54,8 @@ def linear(
             auxiliary=auxiliary.auxiliary,
         )
         hashes = {"train": data_hash(examples), **auxiliary.hashes, **earlier_data(parent)}
-        base = None if parent is None else FeatureCache(parent)
-        readers = [open_feature_run(feature_run) for feature_run in feature_runs]
+        base = None if parent is None else FeatureCache(BaseReader.of(parent, computing))
+        readers = [open_feature_run(feature_run, computing) for feature_run in feature_runs]
         warn_if_trained_on(feature_runs, [hashes["train"]])
         folder.begin()
         began = time.perf_counter()
