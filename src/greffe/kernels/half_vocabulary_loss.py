@@ -60,7 +60,7 @@ class _HalfLoss(torch.autograd.Function):
             if of_features is not None:
                 of_features[rows] = problem.features_gradient(rows, exponentials, sums)
             if of_weight is not None:
-                scaled = problem.features[rows] / sums[:, None].to(features.dtype)
+                scaled = (problem.features[rows] / sums[:, None]).to(features.dtype)
                 added = exponentials.t() @ scaled  # [padded V, padded D]
                 part = added[: problem.vocab, : problem.width]
                 # The first chunk overwrites uninitialized memory.

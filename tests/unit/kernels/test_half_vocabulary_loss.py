@@ -105,7 +105,7 @@ def test_chunks_and_ignored_targets(rows, vocab, width, ignored, chunk_rows, see
         truth = exact(features[counted], weight, bias, targets[counted])[1:]
         chosen = [gradients[0][counted], *gradients[1:]]
         for found, true in zip(chosen, truth, strict=True):
-            assert (found.double() - true).norm() <= 0.02 * true.norm() + 0.02
+            assert (found.double() - true).norm() <= 0.02 * true.norm() + 0.05
 
 
 def test_rows_that_would_overflow_are_shifted_by_their_maximum():
