@@ -15,8 +15,12 @@ from benchmarks.timing import Goal
 
 GREFFE = "greffe"
 HALF = ", bf16"
-"""End of the name of a contender that multiplies in bf16; left out where that is slow."""
+INT8 = ", int8"
+FASTER = (INT8, HALF)
+"""Ends of the names of contenders that multiply in bf16 or int8, the faster first; int8 uses bf16
+too. They are left out where bf16 is slow."""
 GREFFE_HALF = GREFFE + HALF
+GREFFE_INT8 = GREFFE + INT8
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,8 @@ class Case:
     is_default: bool = True
     goals: tuple[Goal, ...] = ()
     ours: str = GREFFE
-    """The contender that the goals are about and that the others are compared with; the one in bf16
-    of this name instead, if there is one."""
+    """The contender that the goals are about and that the others are compared with; in int8 or bf16
+    instead, if there is such a contender."""
 
     def rounds(self, settings: Settings) -> int:
         """Return the number of rounds."""
@@ -46,11 +50,12 @@ class Case:
     def contenders(self, *, has_bf16: bool) -> list[str]:
         """Return the names of the contenders, in the order of their turns."""
         names = list(import_module(f"benchmarks.cases.{self.module}").CONTENDERS)
-        return [name for name in names if has_bf16 or not name.endswith(HALF)]
+        return [name for name in names if has_bf16 or not name.endswith(FASTER)]
 
     def best(self, names: Collection[str]) -> str:
         """Return which of these contenders the others are compared with."""
-        return self.ours + HALF if self.ours + HALF in names else self.ours
+        candidates = [*(self.ours + end for end in FASTER), self.ours]
+        return next(name for name in candidates if name in names)
 
     def goals_among(self, names: Collection[str]) -> list[Goal]:
         """Return the goals that can be measured with these contenders."""
@@ -58,7 +63,8 @@ class Case:
         return [
             goal
             for goal in self.goals
-            if (not goal.over or goal.over in names) and goal.in_bf16 in (None, best.endswith(HALF))
+            if (not goal.over or goal.over in names)
+            and goal.in_bf16 in (None, best.endswith(FASTER))
         ]
 
 
@@ -73,6 +79,7 @@ PIPELINE_BATCHED = "HF pipeline, batches"
 PIPELINE_BATCHED_HALF = PIPELINE_BATCHED + HALF
 ONE_JOB = "greffe, one after the other"
 ONE_RANK = "greffe, one process"
+ONE_RANK_HALF = ONE_RANK + HALF
 TFIDF = "TF-IDF + regression"
 GRID_SEARCH = "scikit-learn grid search"
 CROSS_ENTROPY = "F.cross_entropy"
@@ -187,7 +194,10 @@ CASES = (
         module="ranks",
         round_seconds=40,
         most_rounds=3,
-        goals=(Goal("tokens/s over one process of a thread", "ratio", 1.7, ONE_RANK),),
+        goals=(
+            Goal("tokens/s over one process of a thread", "ratio", 1.7, ONE_RANK, in_bf16=False),
+            Goal("tokens/s over one process of a thread", "ratio", 1.7, ONE_RANK_HALF),
+        ),
     ),
     Case(
         name="kernel",

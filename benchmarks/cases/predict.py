@@ -17,15 +17,26 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.arithmetic import classification, recorded_shapes
-from benchmarks.cases import GREFFE, PIPELINE, PIPELINE_BATCHED, TFIDF
+from benchmarks.cases import (
+    GREFFE,
+    GREFFE_HALF,
+    GREFFE_INT8,
+    PIPELINE,
+    PIPELINE_BATCHED,
+    PIPELINE_BATCHED_HALF,
+    PIPELINE_HALF,
+    TFIDF,
+)
 from benchmarks.cases.masked import small_recipe
 from benchmarks.greffe_loop import start_greffe
-from benchmarks.settings import Settings
+from benchmarks.settings import Precision, Settings
 from benchmarks.synthetic import review_texts, text_tokenizer
 from benchmarks.timing import Contender, Sample
+from greffe.config.options import InferencePrecision, Labelling
 from greffe.config.recipe import Recipe
 from greffe.config.sections import ModelSpec
 from greffe.data.tokenizer import Tokenizer
+from greffe.inference.placing import PlacedModel
 from greffe.inference.predict import predict
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import build_model
@@ -53,24 +64,26 @@ def part(texts: list[str], number: int) -> list[str]:
     return texts[number % PARTS :: PARTS]
 
 
-def greffe(settings: Settings) -> Contender:
+def greffe(settings: Settings, precision: InferencePrecision) -> Contender:
     """Build the contender with greffe's prediction and a new model."""
     start_greffe(settings.threads)
     recipe = small_recipe(settings.quick)
     spec = recipe.model
-    watch = settings.stopwatch()
+    watch = settings.stopwatch("fp32" if precision == "fp32" else "bf16")
     texts, _ = synthetic_texts(settings, recipe, recipe.seed)
     tokenizer = text_tokenizer(texts, recipe.tokenizer.vocab)
     head = ClassificationHead(classes=len(LABELS), pooler="mean")
     model = build_model(spec, tokenizer.size, {"classification": head}, recipe.seed).eval()
+    placed = PlacedModel(model, Labelling(device="cpu", precision=precision), "benchmark")
+    ready = placed.model_for([])
 
     def label(some: list[str]) -> None:
-        found = list(predict(model, tokenizer, LABELS, some, causal=False, long="cut"))
+        found = list(predict(ready, tokenizer, LABELS, some, causal=False, long="cut"))
         assert len(found) == len(some)
 
     def run(number: int) -> Sample:
         some = part(texts, number)
-        with recorded_shapes(model.base) as shapes, watch:
+        with recorded_shapes(ready.base) as shapes, watch:
             label(some)
         return watch.taken().speed(len(some), classification(spec, shapes, training=False))
 
@@ -78,15 +91,15 @@ def greffe(settings: Settings) -> Contender:
     return run
 
 
-def pipeline(settings: Settings, **choices: int) -> Contender:
+def pipeline(settings: Settings, precision: Precision, **choices: int) -> Contender:
     """Build the contender with the pipeline, called with a list of texts."""
     recipe = small_recipe(settings.quick)
-    watch = settings.stopwatch()
+    watch = settings.stopwatch(precision)
     texts, _ = synthetic_texts(settings, recipe, recipe.seed)
     tokenizer = text_tokenizer(texts, recipe.tokenizer.vocab)
     path = settings.folder("pipeline") / "tokenizer.json"
     tokenizer.save(path)
-    ready = text_pipeline(recipe.model, tokenizer, path)
+    ready = text_pipeline(recipe.model, tokenizer, path, precision)
     ready(texts[:WARMUP_TEXTS], truncation=True, **choices)
 
     def run(number: int) -> Sample:
@@ -127,8 +140,9 @@ def tfidf(settings: Settings) -> Contender:
     return run
 
 
-def text_pipeline(spec: ModelSpec, tokenizer: Tokenizer, path: Path) -> Any:
+def text_pipeline(spec: ModelSpec, tokenizer: Tokenizer, path: Path, precision: Precision) -> Any:
     """Return `pipeline("text-classification")` of a new BERT with input `<sos> … <eos>`."""
+    import torch
     from tokenizers import Tokenizer as Backend
     from tokenizers.processors import TemplateProcessing
     from transformers import BertForSequenceClassification, PreTrainedTokenizerFast
@@ -153,12 +167,18 @@ def text_pipeline(spec: ModelSpec, tokenizer: Tokenizer, path: Path) -> Any:
     )
     config = bert_config(spec, tokenizer.size, num_labels=2, pad_token_id=tokenizer.pad)
     model = BertForSequenceClassification(config).eval()
+    if precision == "bf16":
+        model = model.to(torch.bfloat16)
     return build_pipeline("text-classification", model=model, tokenizer=fast, device="cpu")
 
 
 CONTENDERS: dict[str, Callable[[Settings], Contender]] = {
-    GREFFE: greffe,
-    PIPELINE: pipeline,
-    PIPELINE_BATCHED: partial(pipeline, batch_size=BATCH),
+    GREFFE: partial(greffe, precision="fp32"),
+    GREFFE_HALF: partial(greffe, precision="bf16"),
+    GREFFE_INT8: partial(greffe, precision="int8"),
+    PIPELINE: partial(pipeline, precision="fp32"),
+    PIPELINE_HALF: partial(pipeline, precision="bf16"),
+    PIPELINE_BATCHED: partial(pipeline, precision="fp32", batch_size=BATCH),
+    PIPELINE_BATCHED_HALF: partial(pipeline, precision="bf16", batch_size=BATCH),
     TFIDF: tfidf,
 }
