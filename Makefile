@@ -92,7 +92,7 @@ fuzz: $(STAMP) ## read changed files and command lines, look for crashes; INPUTS
 torture: $(STAMP) ## kill every command, fail its writes, compare the results; MINUTES=10, SEED=1
 	OMP_NUM_THREADS=1 $(BIN)/python -m tools.torture --minutes $(MINUTES) --seed $(SEED) $(ARGS)
 
-bench: $(BENCH_STAMP) ## greffe beside other tools, about 12 minutes; ROUNDS=5, ARGS="--only lab"
+bench: $(BENCH_STAMP) ## greffe beside other tools, about 25 minutes; ROUNDS=5, ARGS="--only lab"
 	$(BENCH)/bin/python -m benchmarks --rounds $(ROUNDS) $(ARGS)
 
 $(BENCH_STAMP): pyproject.toml constraints.txt benchmarks/requirements.txt

@@ -15,12 +15,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.cases import CASES, Case
-from benchmarks.settings import Settings
+from benchmarks.settings import THREADS_OF, Settings
 from benchmarks.timing import Results, Sample, interleave
 from benchmarks.worker import Worker
 
 RESULTS = Path(__file__).parent / "results"
-THREADS_OF = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

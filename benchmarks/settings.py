@@ -10,6 +10,8 @@ from typing import Literal
 from benchmarks.timing import Stopwatch
 
 Precision = Literal["fp32", "bf16"]
+THREADS_OF = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
+"""Variables that set the number of threads of libraries."""
 PEAK_SIZE = 2048
 QUICK_PEAK_SIZE = 256
 

@@ -7,6 +7,7 @@ threads.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.cases import GREFFE, ONE_JOB
-from benchmarks.settings import Settings
+from benchmarks.settings import THREADS_OF, Settings
 from benchmarks.timing import Contender, Sample
 
 SEEDS = 6
@@ -35,10 +36,13 @@ def compare(settings: Settings, jobs: int) -> Contender:
         *(("--budget", "1steps") if settings.quick else ()),
     ]
 
+    # Threads are the command's own choice here: all, or its part of them for each job.
+    environment = {name: value for name, value in os.environ.items() if name not in THREADS_OF}
+
     def run(_: int) -> Sample:
         shutil.rmtree(out, ignore_errors=True)
         began = time.perf_counter()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
         return Sample(time.perf_counter() - began)
 
     return run

@@ -44,7 +44,7 @@ HELD_OUT_FRACTION, MOST_HELD_OUT = 0.02, 1000
 """How much auxiliary data is held out: logged, and never used to choose weights."""
 SHARED = {
     "objective": ("pooler", "direction", "dropout", "lowercase"),
-    "train": ("threads", "compile", "checkpoint_every"),
+    "train": ("device", "precision", "threads", "compile", "checkpoint_every"),
 }
 """What the target's recipe decides for the first stage too: the head's shape, the machine."""
 

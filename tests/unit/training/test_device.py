@@ -80,6 +80,14 @@ def test_the_measurement_is_short_and_plausible():
     assert 0.0001 < device.measured_speed(products) < 50
 
 
+def test_the_same_products_are_measured_once(monkeypatch):
+    measured = []
+    monkeypatch.setattr(device, "_seconds", lambda product: measured.append(1) or (1.0, 1.0))
+    products = [MatrixProduct(33, 200, 100)]
+    assert device.measured_speed(products) == device.measured_speed(products) == 1.0
+    assert len(measured) == 2  # a few rows, then all
+
+
 def test_a_hopeless_measurement_ends_after_a_few_rows(monkeypatch):
     rows = []
 
@@ -88,7 +96,7 @@ def test_a_hopeless_measurement_ends_after_a_few_rows(monkeypatch):
         return 1.0, 100.0
 
     monkeypatch.setattr(device, "_seconds", slow)
-    assert device.measured_speed(WIDE) == 0.01
+    assert device.measured_speed([MatrixProduct(500, 256, 768)]) == 0.01
     assert rows == [device.FEW_ROWS]
 
 
