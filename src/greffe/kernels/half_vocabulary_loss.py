@@ -7,11 +7,15 @@ over all chunks are fp32. Rounding is kept away from where it would hurt:
     the shift is the target's logit as a bf16 number, so that subtracting it is exact, and what
     remains is small, hence precise, for all tokens that compete with the target
     the target's own part of the gradient is added in fp32
+
+A chunk of rows is computed in blocks of the vocabulary, small enough to stay in the processor's
+cache between a product and what is done with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,7 +25,7 @@ from torch.autograd.function import once_differentiable
 from greffe.kernels.scratch import padded, scratch
 
 CHUNK_BYTES = 48 * 2**20  # of logits: each chunk adds a gradient of the whole weight to the last
-BLOCK = 2**22  # logits that are summed at once: torch sums a copy in fp32
+BLOCK = 4096  # tokens of the vocabulary
 MULTIPLE = 16
 PADDING_LOGIT = -1e30  # below any real logit: its exponential is zero
 LARGEST_SUM = 1e25  # of a row's exponentials: products with them stay far from overflow
@@ -38,7 +42,8 @@ def half_loss(features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -
 def half_nll(features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
     """Return the cross-entropy of each row [N] in fp32, without gradients."""
     problem = _Problem(features, weight, bias, targets)
-    return torch.cat([problem.nll(rows, sums) for rows, _, sums in problem.chunks()] or [_empty()])
+    parts = [problem.nll(chunk.rows, chunk.sums) for chunk in problem.chunks(needs_mean=False)]
+    return torch.cat(parts) if parts else weight.new_zeros(0)
 
 
 class _HalfLoss(torch.autograd.Function):
@@ -55,17 +60,20 @@ class _HalfLoss(torch.autograd.Function):
         if of_weight is not None and not len(targets):
             of_weight.zero_()
         loss = weight.new_zeros(())
-        for rows, exponentials, sums in problem.chunks():
+        for chunk in problem.chunks(needs_mean=needs_features):
+            rows, sums = chunk.rows, chunk.sums
             loss += problem.nll(rows, sums).sum()
             if of_features is not None:
-                of_features[rows] = problem.features_gradient(rows, exponentials, sums)
+                of_features[rows] = chunk.mean - problem.target_weights[rows]
             if of_weight is not None:
                 scaled = (problem.features[rows] / sums[:, None]).to(features.dtype)
-                added = exponentials.t() @ scaled  # [padded V, padded D]
-                part = added[: problem.vocab, : problem.width]
-                # The first chunk overwrites uninitialized memory.
-                of_weight.copy_(part) if rows.start == 0 else of_weight.add_(part)
-                of_bias += added[: problem.vocab, problem.width]
+                for tokens, exponentials in chunk.blocks:
+                    added = exponentials.t() @ scaled  # [tokens, padded D]
+                    part = added[: len(of_weight[tokens]), : problem.width]
+                    # The first chunk overwrites uninitialized memory.
+                    target = of_weight[tokens]
+                    target.copy_(part) if rows.start == 0 else target.add_(part)
+                    of_bias[tokens] += added[: len(part), problem.width]
         if of_weight is not None:
             of_weight.index_add_(0, targets, features.to(weight.dtype), alpha=-1)
             of_bias.index_add_(0, targets, bias.new_ones(targets.shape), alpha=-1)
@@ -82,6 +90,19 @@ class _HalfLoss(torch.autograd.Function):
             of_bias * outer if ctx.needs_bias else None,
             None,
         )
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Some rows of a problem under the prediction."""
+
+    rows: slice
+    blocks: list[tuple[slice, Tensor]]
+    """Tokens of the vocabulary, and the exponentials [rows, tokens and padding] in bf16."""
+    sums: Tensor
+    """Of the exponentials, [rows] in fp32."""
+    mean: Tensor
+    """Mean weight under the prediction, [rows, width] in fp32; zeros if it is not needed."""
 
 
 class _Problem:
@@ -110,11 +131,8 @@ class _Problem:
         self.features[:, width : width + 2] = 1.0
         self.features[:, width + 2] = -self.shift
 
-    def chunks(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
-        """Yield rows, their exponentials [rows, padded V] in bf16, and the sums of these [rows].
-
-        Each chunk overwrites the exponentials of the previous one.
-        """
+    def chunks(self, *, needs_mean: bool) -> Iterator[_Chunk]:
+        """Yield chunks of rows; each overwrites the exponentials of the previous one."""
         count, vocab = len(self.targets), len(self.table)
         if not count:
             return
@@ -122,39 +140,41 @@ class _Problem:
         size = -(-count // -(-count // most))
         for start in range(0, count, size):
             rows = slice(start, min(start + size, count))
-            buffer = scratch("half logits", rows.stop - rows.start, vocab, self.table)
-            sums = self._exponentiate(rows, buffer)
-            if not bool(sums.max() < LARGEST_SUM):
-                self._shift_to_maximum(rows, buffer)
-                sums = self._exponentiate(rows, buffer)
-            yield rows, buffer, sums
+            chunk = self._exponentiate(rows, needs_mean)
+            if not bool(chunk.sums.max() < LARGEST_SUM):
+                self._shift_to_maximum(rows)
+                chunk = self._exponentiate(rows, needs_mean)
+            yield chunk
 
-    def _exponentiate(self, rows: slice, buffer: Tensor) -> Tensor:
-        """Compute exp(logits - shift) in the buffer; return the sums [rows]."""
-        torch.mm(self.features[rows], self.table.t(), out=buffer).exp_()
-        step = max(1, BLOCK // buffer.shape[1])
-        return torch.cat(
-            [part.sum(dim=1, dtype=torch.float32) for part in torch.split(buffer, step)]
-        )
+    def _exponentiate(self, rows: slice, needs_mean: bool) -> _Chunk:
+        """Compute exp(logits - shift) of some rows, their sums and the mean weight under them."""
+        features = self.features[rows]
+        sums = features.new_zeros(len(features), dtype=torch.float32)
+        mean = features.new_zeros(len(features), self.width, dtype=torch.float32)
+        buffer = scratch("half logits", len(features), len(self.table), features).view(-1)
+        blocks = []
+        for start in range(0, len(self.table), BLOCK):
+            table = self.table[start : start + BLOCK]
+            begin, size = start * len(features), len(table) * len(features)
+            exponentials = buffer[begin : begin + size].view(len(features), len(table))
+            torch.mm(features, table.t(), out=exponentials).exp_()
+            sums += exponentials.sum(dim=1, dtype=torch.float32)
+            if needs_mean:
+                mean += exponentials @ table[:, : self.width]
+            blocks.append((slice(start, min(start + BLOCK, self.vocab)), exponentials))
+        return _Chunk(rows, blocks, sums, mean / sums[:, None])
 
-    def _shift_to_maximum(self, rows: slice, buffer: Tensor) -> None:
+    def _shift_to_maximum(self, rows: slice) -> None:
         """Take the largest logit as the shift, for chunks that would overflow otherwise."""
-        self.features[rows, self.width + 2] = 0.0
-        largest = torch.mm(self.features[rows], self.table.t(), out=buffer).amax(dim=1)
+        features = self.features[rows]
+        features[:, self.width + 2] = 0.0
+        parts = torch.split(self.table, BLOCK)
+        largest = torch.stack([(features @ part.t()).amax(dim=1) for part in parts]).amax(dim=0)
         self.shift[rows] = largest
-        self.features[rows, self.width + 2] = -largest
+        features[:, self.width + 2] = -largest
 
     def nll(self, rows: slice, sums: Tensor) -> Tensor:
         """Return the cross-entropies [rows] from the sums of the exponentials."""
         nll = sums.log() + (self.shift[rows].float() - self.target_logits[rows])
         # Rounding may put a perfect prediction slightly below zero; NaN stays NaN.
         return nll.clamp(min=0.0)
-
-    def features_gradient(self, rows: slice, exponentials: Tensor, sums: Tensor) -> Tensor:
-        """Return the mean weight under the prediction minus the target's weight, [rows, width]."""
-        mean = (exponentials @ self.table[:, : self.width]).float() / sums[:, None]
-        return mean - self.target_weights[rows]
-
-
-def _empty() -> Tensor:
-    return torch.zeros(0)
