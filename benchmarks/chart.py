@@ -19,11 +19,11 @@ MISSED = "#b4552d"
 INK = "#22272c"
 FAINT = "#6b7480"
 COLUMNS = 2
-WIDTH = 11.5  # inches, as all sizes here
+WIDTH = 12.5  # inches, as all sizes here
 BAR = 0.32
 PANEL_TITLE = 0.75
 TOP, BOTTOM = 0.5, 0.65
-NAMES = 1.55  # left of a panel's bars
+NAMES = 2.05  # left of a panel's bars
 ROOM_RIGHT = 1.9  # of the longest bar: room for the text behind it
 LONGEST = 8  # times ours: longer bars are broken, so that the others stay readable
 
@@ -68,7 +68,7 @@ def draw(found: Found, machine: Mapping[str, str], rounds: int, path: Path) -> N
         f"{machine['processor']}, {machine['threads']} threads, torch {machine['torch']}, "
         f"BLAS {machine['blas']}\n"
         f"Medians of {rounds} interleaved rounds. ×: how many times better greffe is. "
-        "Peak: products of large matrices in the same precision, before and after each round."
+        "Peak: products of large matrices in the same precision (int8: bf16), around each round."
     )
     chart.text(0.2 / WIDTH, 0.15 / height, note, fontsize=8, color=FAINT, va="bottom")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -34,12 +34,12 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return flat.view(*x.shape[:-1], outputs)
 
 
-def normalize(x: Tensor, norm: nn.LayerNorm) -> Tensor:
-    """Return a layer normalization in the precision of x; it is computed in fp32."""
-    if x.dtype == norm.weight.dtype or x.device.type == "cpu":
-        return F.layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
-    exact = x.to(norm.weight.dtype)
-    return F.layer_norm(exact, norm.normalized_shape, norm.weight, norm.bias, norm.eps).to(x.dtype)
+def normalize(x: Tensor, norm: nn.LayerNorm, dtype: torch.dtype | None = None) -> Tensor:
+    """Return a layer normalization, by default in the precision of x; it is computed in fp32."""
+    # A CPU has a kernel for bf16 with weights in fp32.
+    exact = x if x.device.type == "cpu" else x.to(norm.weight.dtype)
+    result = F.layer_norm(exact, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+    return result.to(dtype or x.dtype)
 
 
 class _WideLinear(torch.autograd.Function):

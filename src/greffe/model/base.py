@@ -28,7 +28,7 @@ class Base(nn.Module):
         self.blocks = nn.ModuleList(Block(spec) for _ in range(spec.layers))
         self.final_norm = nn.LayerNorm(spec.width, eps=NORM_EPSILON) if spec.norm == "pre" else None
         self.dtype: torch.dtype | None = None
-        """Of activations and matrix products, if it is not that of the weights."""
+        """Of matrix products and activations in the blocks, if it is not that of the weights."""
         self.embedding_scale = math.sqrt(spec.width) if spec.scale_embedding else 1.0
 
     def forward(
@@ -66,15 +66,18 @@ class Base(nn.Module):
         ).with_bias(self.position.bias(positions, key_positions))
         if cache is None and uses_products(self.dtype, ids.device, count):
             mask = mask.with_products(self.position, positions, torch.bfloat16)
-        x = self.embedding(ids)
+        x: Tensor = self.embedding(ids)
         if self.embedding_scale != 1.0:
             x = x * self.embedding_scale
+        # The sum of all branches stays as precise as the weights: bf16 would round small ones away.
         x = self.dropout(self.position.embed(x, positions))
-        x = x if self.dtype is None else x.to(self.dtype)
         for index, block in enumerate(self.blocks):
             layer = None if cache is None else cache.layers[index]
             is_last = index == len(self.blocks) - 1
-            x = block(x, mask, self.position, positions, layer, chosen if is_last else None)
+            some = chosen if is_last else None
+            x = block(x, mask, self.position, positions, layer, some, self.dtype)
         if chosen is not None and not self.blocks:
             x = select_tokens(x, chosen)
-        return x if self.final_norm is None else normalize(x, self.final_norm)
+        if self.final_norm is None:
+            return x if self.dtype is None else x.to(self.dtype)
+        return normalize(x, self.final_norm, self.dtype)

@@ -5,6 +5,7 @@ Knows nothing of embeddings, heads or what a mask means.
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from greffe.config.sections import ModelSpec
@@ -53,19 +54,26 @@ class Block(nn.Module):
         positions: Tensor,
         cache: LayerCache | None = None,
         chosen: Tensor | None = None,
+        dtype: torch.dtype | None = None,
     ) -> Tensor:
-        """[B, T, width] → [B, T, width], or [N, width] of the `chosen` tokens [N] only."""
+        """[B, T, width] → [B, T, width], or [N, width] of the `chosen` tokens [N] only.
+
+        Branches are computed in `dtype`, by default that of x; their sum keeps the type of x.
+        """
         if self.is_pre_norm:
-            seen = normalize(x, self.attention_norm)
+            seen = normalize(x, self.attention_norm, dtype)
             x = x + self.dropout(self.attention(seen, mask, position, positions, cache))
             x = x if chosen is None else select_tokens(x, chosen)
-            fed = self.dropout(self.feed_forward(normalize(x, self.feed_forward_norm)))
+            fed = self.dropout(self.feed_forward(normalize(x, self.feed_forward_norm, dtype)))
             result: Tensor = x + fed
             return result
-        mixed = self.dropout(self.attention(x, mask, position, positions, cache))
+        mixed = self.dropout(
+            self.attention(x.to(dtype or x.dtype), mask, position, positions, cache)
+        )
         x = x + mixed if chosen is None else select_tokens(x + mixed, chosen)
         x = normalize(x, self.attention_norm)
-        return normalize(x + self.dropout(self.feed_forward(x)), self.feed_forward_norm)
+        fed = self.dropout(self.feed_forward(x.to(dtype or x.dtype)))
+        return normalize(x + fed, self.feed_forward_norm)
 
 
 def select_tokens(x: Tensor, chosen: Tensor) -> Tensor:
