@@ -42,7 +42,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## what the shipped base is worth on the shipped reviews, two to three minutes
+demo: $(STAMP) ## what the shipped base is worth on the shipped reviews, one to two minutes
 	$(BIN)/greffe demo --out runs/demo
 	@echo 'To use the command greffe in this shell:'
 	@echo '. $(BIN)/activate'

@@ -49,7 +49,7 @@ def _run_steps(folder: Path, overwrite: bool, computing: Computing) -> str:
         # Refused now, not after the pretraining.
         OutputFolder(folder / name, markers=(marker,), overwrite=overwrite, resume=not overwrite)
     notice(
-        f"greffe demo, two to three minutes: continue to pretrain {BASE}, a small French language "
+        f"greffe demo, one to two minutes: continue to pretrain {BASE}, a small French language "
         "model, on 300 book reviews;\nfine-tune it and the same network from scratch on 500 "
         f"labelled reviews, {SEEDS} times each; compare them on 400 others.\n"
     )
