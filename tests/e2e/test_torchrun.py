@@ -99,13 +99,43 @@ def test_a_divergence_ends_both_ranks_with_one_error(world, tmp_path):
     assert not (tmp_path / "two" / "weights.safetensors").exists()
 
 
+THREADS_AT_THE_END = """
+import atexit, pathlib, sys
+import greffe
+
+def print_threads():
+    names = [path.read_text().strip() for path in pathlib.Path("/proc/self/task").glob("*/comm")]
+    print("threads at the end:", *names, file=sys.stderr)
+
+atexit.register(print_threads)  # called after what greffe registers later
+corpus, out = sys.argv[1:]
+changes = ["train.threads=1"]
+greffe.pretrain(corpus, out, recipe="tiny", objective="hybrid", budget="2steps", changes=changes)
+"""
+
+
+@pytest.mark.alone
+def test_no_thread_of_the_process_group_outlives_it(world, tmp_path):
+    # Such a thread aborts the interpreter if it lets go of a tensor while that ends.
+    script = tmp_path / "script.py"
+    script.write_text(THREADS_AT_THE_END, "utf-8")
+    errors = launched(script, world.corpus, tmp_path / "run")
+    assert errors.count("threads at the end: ") == 2
+    assert "gloo" not in errors
+
+
 def on_two_ranks(*words: object, code: int = 0) -> str:
     """What a command writes to stderr that two processes run together."""
-    changes = [word for change in CHOICES for word in ("--set", change)]
+    changes = (word for change in CHOICES for word in ("--set", change))
+    return launched("-m", "greffe", *words, *changes, code=code)
+
+
+def launched(*words: object, code: int = 0) -> str:
+    """What two processes of a script or module write to stderr."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"),
-            *("--standalone", "-m", "greffe", *map(str, words), *changes),
+            *("--standalone", *map(str, words)),
         ],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,

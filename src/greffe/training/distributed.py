@@ -9,10 +9,12 @@ Numbers of the host are exchanged by gloo, tensors on a GPU by nccl, which does 
 from __future__ import annotations
 
 import atexit
+import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib import import_module
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +38,9 @@ class World:
         """Join torchrun's process group; without torchrun, return a world of one process."""
         rank, size = rank_and_ranks()
         if size > 1 and not dist.is_initialized():
+            # DDP would import this module later. The default arguments of its functions then hold
+            # the process group, and no one can destroy it.
+            import_module("torch.distributed.nn.functional")
             has_nccl = torch.cuda.is_available() and dist.is_nccl_available()
             backend = "cpu:gloo,cuda:nccl" if has_nccl else "gloo"
             # The long timeout: the other ranks wait while the main rank prepares a corpus, which
@@ -109,8 +114,12 @@ class World:
         self.sum([0.0])  # over gloo: nccl's barrier would take a GPU that may not be in use
 
     def leave(self) -> None:
-        """Destroy the process group."""
+        """Destroy the process group and wait for its threads.
+
+        A thread of gloo that lets go of its last tensor while the interpreter ends aborts it.
+        """
         if self.size > 1 and dist.is_initialized():
+            gc.collect()  # modules of DDP, which hold the group
             dist.destroy_process_group()
 
 
