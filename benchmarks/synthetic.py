@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tokenizers import models
 
 from greffe.config.sections import TokenizerSpec
+from greffe.data.native_tokenizer import NativeTokenizer, train_tokenizer
 from greffe.data.pieces import (
     BYTE_PIECES,
     SPACE,
@@ -22,7 +23,7 @@ from greffe.data.pieces import (
     trained_splitter,
 )
 from greffe.data.shards import PackedRows
-from greffe.data.tokenizer import Tokenizer, train_tokenizer
+from greffe.data.tokenizer import Tokenizer
 from greffe.seeding import rng
 
 Ids = npt.NDArray[np.int64]
@@ -46,7 +47,7 @@ def tokenizer_of(size: int) -> Tokenizer:
         unk_token="<oov>",
         byte_fallback=True,
     )
-    return Tokenizer(assemble(model, trained_normalizer(), trained_splitter(), SPECIALS))
+    return NativeTokenizer(assemble(model, trained_normalizer(), trained_splitter(), SPECIALS))
 
 
 def zipf(random: np.random.Generator, count: int, size: int) -> Ids:

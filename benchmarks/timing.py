@@ -6,6 +6,7 @@ other processes affect all of them alike. Ratios are taken within a round, then 
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -99,6 +100,18 @@ def time_steps(watch: Stopwatch, step: Callable[[], None], *, warmup: int, steps
 
 Contender = Callable[[int], Sample]
 """Runs its piece of a round (0-based)."""
+
+
+def timed_command(command: Sequence[str]) -> Contender:
+    """Return the contender that runs a command in a new process; it has run once to warm up."""
+
+    def run(_: int) -> Sample:
+        began = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return Sample(time.perf_counter() - began)
+
+    run(0)
+    return run
 
 
 @dataclass(frozen=True)

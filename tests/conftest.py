@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 from tests.builders import toy_run
+from tests.foreign_models import save_bert
 
 import greffe
 from greffe import cli
@@ -59,9 +60,24 @@ def tiny_texts() -> list[str]:
 @pytest.fixture(scope="session")
 def tiny_tokenizer(tiny_texts: list[str]) -> Tokenizer:
     """A small BPE vocabulary of these texts."""
-    from greffe.data.tokenizer import train_tokenizer
+    from greffe.data.native_tokenizer import train_tokenizer
 
     return train_tokenizer(tiny_texts, TokenizerSpec(kind="bpe", vocab=600))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The cache of imported bases: one of the tests, not the user's."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GREFFE_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory, tiny_texts: list[str]) -> Path:
+    """A small BERT in Hugging Face format, with both of its heads and its tokenizer."""
+    return save_bert(tmp_path_factory.mktemp("models") / "tiny-bert", tiny_texts)
 
 
 @pytest.fixture

@@ -19,8 +19,9 @@ from greffe.config.options import Reading
 from greffe.config.recipe_files import load_recipe
 from greffe.config.sections import TokenizerSpec
 from greffe.data.corpus import Corpus
+from greffe.data.native_tokenizer import train_tokenizer
 from greffe.data.text import find_sources, read_documents
-from greffe.data.tokenizer import Tokenizer, train_tokenizer
+from greffe.data.tokenizer import Tokenizer
 from greffe.objectives.causal import Causal
 from greffe.objectives.masked import Masked
 from greffe.pipelines.corpus_batches import RowSource, evaluate_rows

@@ -288,7 +288,8 @@ def _plain(annotation: Any) -> str:
     if origin in (Union, types.UnionType):
         return " or ".join(_plain(member) for member in get_args(annotation))
     if origin in (list, tuple):
-        return "list of " + ", ".join(dict.fromkeys(map(_plain, get_args(annotation))))
+        members = [member for member in get_args(annotation) if member is not Ellipsis]
+        return "list of " + ", ".join(dict.fromkeys(map(_plain, members)))
     if origin is dict:
         return "table of " + _plain(get_args(annotation)[1])
     names = {int: "integer", float: "number", str: "text", bool: "true or false"}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 from benchmarks.cases import GREFFE
 from benchmarks.settings import Settings
-from benchmarks.timing import Contender, Sample
+from benchmarks.timing import Contender, timed_command
 
 TEXT = "Un livre magnifique, que j'ai lu d'une traite."
 
@@ -23,14 +21,7 @@ def greffe(settings: Settings) -> Contender:
     reviews = reviews_folder() / "train.tsv"
     greffe.finetune("greffe-fr", data=reviews, out=out, budget="1steps", overwrite=True)
     command = [str(Path(sys.executable).with_name("greffe")), "--quiet", "predict", str(out), TEXT]
-
-    def run(_: int) -> Sample:
-        began = time.perf_counter()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        return Sample(time.perf_counter() - began)
-
-    run(0)
-    return run
+    return timed_command(command)
 
 
 CONTENDERS = {GREFFE: greffe}

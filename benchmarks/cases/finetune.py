@@ -53,11 +53,13 @@ PARTS = 5
 WARMUP_TEXTS = 32
 
 
-def set_up(settings: Settings) -> tuple[Recipe, Tokenizer, Reviews, Reviews]:
+RecipeOf = Callable[[bool], Recipe]
+"""Returns the recipe of a base; given True, one of tiny size."""
+
+
+def set_up(settings: Settings, base: RecipeOf) -> tuple[Recipe, Tokenizer, Reviews, Reviews]:
     """Return the recipe, the tokenizer, all reviews, and two batches for warming up."""
-    recipe = finetune_recipe(
-        Start(), Training(recipe=small_recipe(settings.quick), budget="1epochs")
-    )
+    recipe = finetune_recipe(Start(), Training(recipe=base(settings.quick), budget="1epochs"))
     tokenizer = tokenizer_of(recipe.tokenizer.vocab)
     count = QUICK_TEXTS if settings.quick else TEXTS
     texts = reviews(recipe.seed, count, recipe.model.context, tokenizer)
@@ -65,9 +67,9 @@ def set_up(settings: Settings) -> tuple[Recipe, Tokenizer, Reviews, Reviews]:
     return recipe, tokenizer, texts, warm
 
 
-def greffe(settings: Settings, precision: Precision) -> Contender:
+def greffe(settings: Settings, precision: Precision, base: RecipeOf = small_recipe) -> Contender:
     """Build the contender with greffe's sampler and loop."""
-    recipe, tokenizer, texts, warm = set_up(settings)
+    recipe, tokenizer, texts, warm = set_up(settings, base)
     watch = settings.stopwatch(precision)
     start_greffe(settings.threads)
     ours = GreffeFinetune(recipe, texts, tokenizer.pad, precision)
@@ -81,13 +83,15 @@ def greffe(settings: Settings, precision: Precision) -> Contender:
     return run
 
 
-def trainer(settings: Settings, sampling: str, precision: Precision) -> Contender:
+def trainer(
+    settings: Settings, sampling: str, precision: Precision, base: RecipeOf = small_recipe
+) -> Contender:
     """Build the contender with BERT in Trainer, with one of its samplers."""
     from transformers import BertForSequenceClassification
 
     from benchmarks.trainer import PadToLongest, TrainerLoop, bert_config, labelled_rows
 
-    recipe, tokenizer, texts, warm = set_up(settings)
+    recipe, tokenizer, texts, warm = set_up(settings, base)
     watch = settings.stopwatch(precision)
     model = BertForSequenceClassification(
         bert_config(recipe.model, tokenizer.size, num_labels=2, pad_token_id=tokenizer.pad)

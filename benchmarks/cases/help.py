@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 from benchmarks.cases import GREFFE
 from benchmarks.settings import Settings
-from benchmarks.timing import Contender, Sample
+from benchmarks.timing import Contender, timed_command
 
 
 def greffe(_: Settings) -> Contender:
     """Build the contender; the command runs once to warm up."""
     command = [str(Path(sys.executable).with_name("greffe")), "--help"]
-
-    def run(_: int) -> Sample:
-        began = time.perf_counter()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        return Sample(time.perf_counter() - began)
-
-    run(0)
-    return run
+    return timed_command(command)
 
 
 CONTENDERS = {GREFFE: greffe}

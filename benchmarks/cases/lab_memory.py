@@ -21,10 +21,10 @@ STEPS = 2  # the second one starts with the optimizer's state in memory
 MEGABYTE = 1e6
 
 
-def fresh_process(settings: Settings, name: str) -> Contender:
-    """Build the contender that starts a new process in every round."""
+def fresh_process(settings: Settings, name: str, module: str = __name__) -> Contender:
+    """Build the contender that runs a module in a new process in every round."""
     size = "quick" if settings.quick else "full"
-    command = [sys.executable, "-m", __name__, name, str(settings.threads), size]
+    command = [sys.executable, "-m", module, name, str(settings.threads), size]
 
     def run(_: int) -> Sample:
         finished = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)

@@ -27,6 +27,7 @@ from benchmarks.cases import (
     PIPELINE_HALF,
     TFIDF,
 )
+from benchmarks.cases.finetune import RecipeOf
 from benchmarks.cases.masked import small_recipe
 from benchmarks.greffe_loop import start_greffe
 from benchmarks.settings import Precision, Settings
@@ -64,10 +65,12 @@ def part(texts: list[str], number: int) -> list[str]:
     return texts[number % PARTS :: PARTS]
 
 
-def greffe(settings: Settings, precision: InferencePrecision) -> Contender:
+def greffe(
+    settings: Settings, precision: InferencePrecision, base: RecipeOf = small_recipe
+) -> Contender:
     """Build the contender with greffe's prediction and a new model."""
     start_greffe(settings.threads)
-    recipe = small_recipe(settings.quick)
+    recipe = base(settings.quick)
     spec = recipe.model
     watch = settings.stopwatch("fp32" if precision == "fp32" else "bf16")
     texts, _ = synthetic_texts(settings, recipe, recipe.seed)
@@ -91,9 +94,11 @@ def greffe(settings: Settings, precision: InferencePrecision) -> Contender:
     return run
 
 
-def pipeline(settings: Settings, precision: Precision, **choices: int) -> Contender:
+def pipeline(
+    settings: Settings, precision: Precision, base: RecipeOf = small_recipe, **choices: int
+) -> Contender:
     """Build the contender with the pipeline, called with a list of texts."""
-    recipe = small_recipe(settings.quick)
+    recipe = base(settings.quick)
     watch = settings.stopwatch(precision)
     texts, _ = synthetic_texts(settings, recipe, recipe.seed)
     tokenizer = text_tokenizer(texts, recipe.tokenizer.vocab)

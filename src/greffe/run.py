@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import platform
 import sys
 from collections import Counter
@@ -81,6 +82,19 @@ class Lineage(Spec):
     """Size of each part, such as `500 texts`, where it is known."""
 
 
+class Imported(Spec):
+    """What is known of a base that was made elsewhere."""
+
+    source: str
+    """As it was given: a folder, a file or hf:owner/name."""
+    revision: str | None = None
+    """Commit of the hub."""
+    parameters: Count
+    """Parameters of the base, and of its pooler, in the files that it was read from."""
+    folded: dict[str, Count] = Field(default_factory=dict)
+    """Those that are part of others here, or cut, by what they are."""
+
+
 class Manifest(Spec):
     """The content of run.json."""
 
@@ -97,6 +111,8 @@ class Manifest(Spec):
     feature_runs: list[str] = Field(default_factory=list)
     """Hash of each run in feature_runs/, in order."""
     result: dict[str, Figure] = Field(default_factory=dict)
+    imported: Imported | None = None
+    """Only of a base that greffe import wrote."""
 
     @model_validator(mode="after")
     def _check_parts(self) -> Self:
@@ -216,19 +232,26 @@ def or_a_shipped_base() -> str:
     return f", or {names}, part of the package" if names else ""
 
 
+# --- imported bases -----------------------------------------------------------------------------
+
+
+def imports_folder() -> Path:
+    """Return the folder of the bases that commands have imported for themselves.
+
+    It is in $GREFFE_CACHE, else in $XDG_CACHE_HOME/greffe, else in ~/.cache/greffe.
+    """
+    if own := os.environ.get("GREFFE_CACHE"):
+        return Path(own) / "imports"
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "greffe" / "imports"
+
+
 # --- runs ---------------------------------------------------------------------------------------
 
 
 def open_run(run: str | Path | RunDirectory) -> RunDirectory:
     """Open a run by path or name; a run that is open is returned as it is."""
     return run if isinstance(run, RunDirectory) else RunDirectory.open(run)
-
-
-def open_base(run: str | Path | RunDirectory) -> RunDirectory:
-    """Open a run by path or name; raise an error if it has no base."""
-    opened = open_run(run)
-    opened.require_base()
-    return opened
 
 
 class RunDirectory:
@@ -275,8 +298,16 @@ class RunDirectory:
 
     @property
     def name(self) -> str:
-        """The name that is shown and recorded: the path, or the name of a shipped base."""
-        return self.path.resolve().name if self.is_shipped else str(self.path)
+        """The name that is shown and recorded: the path, or what a shipped base is called.
+
+        A base that a command has imported for itself has the name of its source.
+        """
+        if self.is_shipped:
+            return self.path.resolve().name
+        if self.path.parent == imports_folder() and (self.path / RUN_FILE).exists():
+            imported = self.manifest().imported
+            return str(self.path) if imported is None else imported.source
+        return str(self.path)
 
     @property
     def weights_path(self) -> Path:

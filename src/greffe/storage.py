@@ -8,9 +8,10 @@ import os
 import re
 import shutil
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -31,10 +32,17 @@ _TEMPORARY = re.compile(r"\..+\.([1-9][0-9]{0,9})\.tmp")
 
 def write_atomic(path: Path, data: bytes) -> None:
     """Write `data` atomically: a crash leaves either the old content or the new one."""
+    with atomic_file(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that replaces `path` at the end, if there was no error."""
     temporary = temporary_path(path)
     try:
         with temporary.open("wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -27,6 +27,7 @@ from typing import Any
 import pytest
 import sentencepiece
 import typer
+from tests.foreign_models import save_bert
 
 import greffe
 from greffe.cli.main import app
@@ -49,6 +50,8 @@ SMALLER = {
     "24000": "600",
     "50,100,all": "8,16,all",
 }
+NO_HUB = {"hf:almanach/camembert-base": "models/camembert-base"}
+"""A tiny BERT takes the place of a model of the hub."""
 NO_BASE = {"greffe-fr": "stand-in"}
 """In docs/ a tiny run takes the place of the shipped base; README.md runs with the real one."""
 QUICK: dict[str, dict[str, Any]] = {
@@ -111,7 +114,7 @@ def commands(block: Block) -> list[str]:
 
 def smaller(text: str, page: Path) -> str:
     """The same text with small budgets, vocabularies and recipes."""
-    words = SMALLER if page.name == "README.md" else {**SMALLER, **NO_BASE}
+    words = SMALLER | NO_HUB if page.name == "README.md" else SMALLER | NO_HUB | NO_BASE
     choice = "|".join(map(re.escape, words))
     return re.sub(rf"(?<![\w./-])(?:{choice})(?![\w./-])", lambda match: words[match[0]], text)
 
@@ -137,6 +140,7 @@ def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = (f'{label},"{text}"' for label, text in toy_reviews(5, seed=9))
     (folder / "reviews.csv").write_text("label,text\n" + "\n".join(rows), "utf-8")
     _write_lab_files(folder, texts)
+    save_bert(folder / "models" / "camembert-base", texts)
     with quiet():
         corpus = folder / "runs" / "corpus"
         greffe.prepare(folder / "french.txt", corpus, vocab=600, valid=0.1, workers=1)

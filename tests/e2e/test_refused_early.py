@@ -17,7 +17,7 @@ from greffe.study.folder import STUDY_FILE
 WORK = (
     "greffe.pipelines.fit.train",
     "greffe.pipelines.prepare.scan_documents",
-    "greffe.data.tokenizer.learn",
+    "greffe.data.native_tokenizer.learn",
     "greffe.pipelines.choose_recipe.training_speed",
     "greffe.pipelines.linear.fit_linear",
     "greffe.study.arms.linear_fit.fit_linear",

@@ -8,6 +8,7 @@ import torch
 from tests.fake_gpu.conftest import NAME, FakeGpu, Waiting
 
 from greffe.config.components import PositionSpec
+from greffe.config.families import family_choices
 from greffe.config.sections import Classification, ModelSpec, TrainSpec
 from greffe.data.batches import Batch
 from greffe.data.shards import PackedRows
@@ -92,6 +93,26 @@ def test_pretraining(
     gpu = request.getfixturevalue("gpu")
     heads, spec = objective.heads(), spec_of(position)
     run(gpu, objective, heads, spec, batches, tiny_tokenizer.size, dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, None])
+@pytest.mark.parametrize(
+    ("family", "kind", "changes"),
+    [
+        ("gpt2", "causal", {}),
+        ("llama", "causal", {"kv_heads": 1}),
+        ("modernbert", "masked", {"window": 3, "layers": 3, "global_every": 2}),
+    ],
+)
+def test_pretraining_other_families(
+    tiny_tokenizer: Tokenizer, family: str, kind: str, changes, dtype, request
+) -> None:
+    objective = LanguageSpec.of_kind(kind).build(tiny_tokenizer, tied=True)
+    batches = [objective.prepare(rows_of(tiny_tokenizer)) for _ in range(2)]
+    fields = {**spec_of("rotary").model_dump(mode="json"), **family_choices(family), **changes}
+    gpu = request.getfixturevalue("gpu")
+    spec = ModelSpec.model_validate(fields)
+    run(gpu, objective, objective.heads(), spec, batches, tiny_tokenizer.size, dtype)
 
 
 def test_a_vocabulary_loss_in_several_chunks(tiny_tokenizer, monkeypatch, request) -> None:

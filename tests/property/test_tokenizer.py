@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greffe.config.sections import TokenizerSpec
+from greffe.data.native_tokenizer import SPECIALS, train_tokenizer
 from greffe.data.pieces import BYTE_PIECES
-from greffe.data.tokenizer import SPECIALS, Tokenizer, train_tokenizer
+from greffe.data.tokenizer import Tokenizer
 
 Kind = Literal["bpe", "unigram", "lowercased"]
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greffe.config.sections import TokenizerSpec
-from greffe.data.tokenizer import Tokenizer, train_tokenizer
+from greffe.data.native_tokenizer import train_tokenizer
+from greffe.data.tokenizer import Tokenizer
 from greffe.inference.word_spans import find_word_spans
 
 Kind = Literal["bpe", "unigram"]

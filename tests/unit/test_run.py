@@ -25,7 +25,7 @@ from greffe.run import (
     RunDirectory,
     bases_folder,
     new_lineage,
-    open_base,
+    open_run,
     run_path,
     shipped_bases,
 )
@@ -211,7 +211,7 @@ def test_a_shipped_base_is_opened_by_its_name(
     assert found.path == shipped.path == run_path("greffe-xx")
     assert found.is_shipped and found.name == "greffe-xx"
     assert repr(found) == "RunDirectory('greffe-xx')"
-    assert open_base("greffe-xx").name == "greffe-xx"
+    assert open_run("greffe-xx").name == "greffe-xx"
 
 
 def test_a_shipped_base_has_the_same_name_by_path(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.fuzz import (
     command_targets,
     corpus_targets,
+    foreign_targets,
     odd_file_targets,
     recipe_targets,
     run_targets,
@@ -18,6 +19,7 @@ from tools.fuzz.targets import Target
 
 FAMILIES = (
     *(recipe_targets, run_targets, tensor_targets, tokenizer_targets),
+    foreign_targets,
     *(corpus_targets, table_targets, text_targets, study_targets),
     *(odd_file_targets, command_targets),
 )

@@ -18,7 +18,7 @@ from tools.fuzz.tree_changes import change_json
 FLOATS = (float("nan"), float("inf"), -float("inf"), 3e38, 1e-45, 0.0, -1e30)
 
 
-def _change_tensors(random: Random, data: bytes) -> bytes:
+def change_tensors(random: Random, data: bytes) -> bytes:
     """Change the header of a safetensors file, its numbers, or any bytes."""
     size = int.from_bytes(data[:8], "little")
     header, body = data[8 : 8 + size], data[8 + size :]
@@ -77,7 +77,7 @@ TARGETS = (
     Target(
         name="weights-base",
         examples=file_at("base/weights.safetensors"),
-        change=_change_tensors,
+        change=change_tensors,
         place=_place_weights("base"),
         actions=commands("generate base Ce --tokens 3", "fill base 'Ce <mask>.' --json", FINETUNE),
         parts=("base", *TABLES),
@@ -85,7 +85,7 @@ TARGETS = (
     Target(
         name="weights-classifier",
         examples=file_at("classifier/weights.safetensors"),
-        change=_change_tensors,
+        change=change_tensors,
         place=_place_weights("classifier"),
         actions=commands(*(line.format(run="classifier") for line in PREDICT)),
         parts=("classifier", *TABLES),
@@ -94,7 +94,7 @@ TARGETS = (
         Target(
             name=f"checkpoint-{name.removesuffix('.safetensors')}",
             examples=_checkpoint_file(name),
-            change=_change_tensors,
+            change=change_tensors,
             place=_place_in_checkpoint(name),
             actions=commands(RESUME, "fill unfinished 'Ce <mask>.' --json"),
             parts=("unfinished", "corpus"),
@@ -105,7 +105,7 @@ TARGETS = (
     Target(
         name="linear-tensors",
         examples=file_at("linear/linear.safetensors"),
-        change=_change_tensors,
+        change=change_tensors,
         place=_place_linear_tensors,
         actions=commands(*(line.format(run="linear") for line in PREDICT)),
         parts=("linear", *TABLES),

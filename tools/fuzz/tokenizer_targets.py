@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from tools.fuzz.byte_changes import change_bytes
+from tools.fuzz.foreign_tokenizers import NAMES
 from tools.fuzz.signing import fingerprint, set_value
 from tools.fuzz.targets import Target, commands, file_at, write_to
 from tools.fuzz.tree_changes import change_json
@@ -83,6 +84,15 @@ TARGETS = (
         place=_place_in_run,
         actions=commands("generate base Ce --tokens 3", "fill base 'Ce <mask>.' --json"),
         parts=("base",),
+        weight=3,
+    ),
+    Target(
+        name="tokenizer-foreign",
+        examples=file_at(*(f"{name}.json" for name in NAMES)),
+        change=change_json,
+        place=write_to("tokenizer.json"),
+        actions=commands(f"{PREPARE} tokenizer.json"),
+        parts=("text.txt",),
         weight=3,
     ),
     Target(

@@ -26,6 +26,8 @@ from greffe.progress import quiet
 from greffe.samples.toy import toy_documents, toy_reviews
 from greffe.study.folder import StudyDirectory
 from greffe.training.interruption import Interruption
+from tools.fuzz.foreign_tokenizers import write_foreign_tokenizers
+from tools.fuzz.foreign_world import make_foreign
 
 SMALL = (
     *("model.width=8", "model.layers=1", "model.heads=2", "model.feed_forward=16"),
@@ -69,6 +71,8 @@ def make_world(folder: Path) -> None:
         _make_runs(folder)
         _make_study(folder)
         _make_tokenizers(folder)
+        write_foreign_tokenizers(folder)
+        make_foreign(folder)
 
 
 def _write_texts(folder: Path) -> None:

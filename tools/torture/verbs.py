@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from greffe.samples.toy import toy_documents, toy_reviews
+from tools.fuzz.foreign_world import FOREIGN, make_foreign
 
 OUT = "out"
 """The output folder, relative to the folder of a case."""
@@ -62,6 +63,7 @@ VERBS = (
         ("pretrain", "@text.txt", *_PRETRAIN, "--vocab", "400", "--valid", "0.1", *_STEPS),
         "--resume",
     ),
+    Verb("import", ("import", f"@{FOREIGN}"), "--overwrite"),
     Verb("finetune", _FINETUNE, "--resume", gives="classifier"),
     Verb("finetune-soup", (*_FINETUNE, "--soup", "2"), "--resume"),
     Verb("finetune-aux", (*_FINETUNE, "--aux-data", "@aux.tsv"), "--resume"),
@@ -84,9 +86,10 @@ VERBS = (
 
 
 def write_texts(folder: Path) -> None:
-    """Write the texts and tables that the verbs read."""
+    """Write the texts, the tables and the base from elsewhere that the verbs read."""
     documents = toy_documents(120, seed=0)
     (folder / "text.txt").write_text("".join(f"{text}\n" for text in documents), "utf-8")
     for name, count, seed in (("train", 24, 1), ("valid", 12, 2), ("test", 16, 3), ("aux", 160, 4)):
         lines = (f"{label}\t{text}\n" for label, text in toy_reviews(count, seed=seed))
         (folder / f"{name}.tsv").write_text("".join(lines), "utf-8")
+    make_foreign(folder)

@@ -6,6 +6,7 @@ from .studies import doctor as doctor
 from .studies import report as report
 from .training import ensemble as ensemble
 from .training import finetune as finetune
+from .training import import_base as import_base
 from .training import linear as linear
 from .training import prepare as prepare
 from .training import pretrain as pretrain

@@ -33,7 +33,7 @@ from greffe.model.model import Model
 from greffe.pipelines.labelled import Examples, data_hash, load_examples
 from greffe.pipelines.provenance import lineage_of, trained_on
 from greffe.progress import notice
-from greffe.run import RunDirectory
+from greffe.run import RUN_FILE, RunDirectory, run_path
 from greffe.training.checkpoint import load_model, load_tokenizer
 
 AnyRun = str | Path | RunDirectory
@@ -143,11 +143,10 @@ class Run(RunDirectory):
         found = self._evaluated(placed.model_for([each.text for each in examples]), examples, long)
         if self.computing.precision == "int8":
             some = examples[:LABELLED_TEXTS]
-            int8, fp32 = (
-                self._evaluated(model, some, long).accuracy
-                for model in (placed.model_for([]), placed.plain)
-            )
-            report_accuracy(int8, fp32, len(some))
+            is_all = len(some) == len(examples)
+            int8 = found if is_all else self._evaluated(placed.model_for([]), some, long)
+            fp32 = self._evaluated(placed.plain, some, long)
+            report_accuracy(int8.accuracy, fp32.accuracy, len(some))
         return found
 
     def _evaluated(self, model: Model, examples: Sequence[Example], long: LongTexts) -> Evaluation:
@@ -180,7 +179,17 @@ class Run(RunDirectory):
 
 @flat_keywords
 def load(path: str | Path, *, computing: Labelling) -> Run:
-    """Open the run in a folder, or a shipped base by its name, such as `greffe-fr`."""
-    run = Run.open(path)
+    """Open the run in a folder, a shipped base by its name, such as `greffe-fr`, or a source.
+
+    A source is a base in another format, such as hf:owner/name, which is imported first.
+    """
+    run = Run.open(path if (run_path(path) / RUN_FILE).exists() else _imported_path(path))
     run.computing = computing
     return run
+
+
+def _imported_path(source: str | Path) -> Path:
+    # Late: a run that greffe wrote is opened without what reads other formats.
+    from greffe.pipelines.sources import open_source
+
+    return open_source(source).path

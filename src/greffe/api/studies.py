@@ -16,6 +16,7 @@ from greffe.doctor.finding import Finding, PartName
 from greffe.errors import InputError, RunError
 from greffe.machine import memory_errors
 from greffe.pipelines.labelled import Examples, load_examples
+from greffe.pipelines.sources import open_base
 from greffe.report.build import (
     HTML_FILE,
     check_report_folder,
@@ -25,7 +26,7 @@ from greffe.report.build import (
 from greffe.report.catalog import load_catalog
 from greffe.report.number_format import Language
 from greffe.report.verdict import Verdict, verdict
-from greffe.run import RUN_FILE, RunDirectory, open_base, open_run
+from greffe.run import RUN_FILE, RunDirectory, open_run
 from greffe.study import runner
 from greffe.study.arms import ArmOptions
 from greffe.study.document import StudyDocument

@@ -1,4 +1,4 @@
-"""The verbs that write a corpus or a run: prepare, pretrain, finetune, linear, ensemble."""
+"""The verbs that write a corpus or a run: prepare, import_base, pretrain, finetune, linear …"""
 
 from __future__ import annotations
 
@@ -14,15 +14,20 @@ from greffe.errors import RecipeError
 from greffe.machine import memory_errors
 from greffe.pipelines import ensemble as ensemble_pipeline
 from greffe.pipelines import finetune as finetune_pipeline
+from greffe.pipelines import import_base as import_pipeline
 from greffe.pipelines import linear as linear_pipeline
 from greffe.pipelines import prepare as prepare_pipeline
 from greffe.pipelines import pretrain as pretrain_pipeline
 from greffe.pipelines.finetune_recipe import Start
 from greffe.pipelines.intermediate import finetune_in_stages
-from greffe.run import open_base, open_run
+from greffe.pipelines.sources import open_base
+from greffe.run import open_run
 
 Inputs = str | Path | Sequence[str | Path]
 TextReading = Annotated[Reading, Without("label_column")]
+ForeignTokenizer = Annotated[
+    TokenizerOptions, Without("vocab", "tokenizer_kind", "new_vocab", "lowercase")
+]
 
 
 @memory_errors()
@@ -47,6 +52,23 @@ def prepare(
         workers=workers,
         seed=seed,
     )
+
+
+@memory_errors()
+@flat_keywords
+def import_base(
+    source: str | Path,
+    output: Annotated[Output, Without("resume")],
+    *,
+    tokenizer_options: ForeignTokenizer,
+) -> Run:
+    """Write a base from elsewhere as a run: a folder in Hugging Face format, or hf:owner/name.
+
+    The original lab's checkpoint (.pt) is a source too, with its `tokenizer` and `dictionary`.
+    Every function that takes a base takes a source, and imports it on the way.
+    """
+    run = import_pipeline.import_base(source, output, tokenizer_options=tokenizer_options)
+    return Run.open(run.path)
 
 
 @memory_errors()

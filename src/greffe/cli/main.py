@@ -14,7 +14,16 @@ import typer
 from greffe.cli.run_commands import evaluate, fill, generate, predict
 from greffe.cli.show_command import show
 from greffe.cli.study_commands import compare, doctor, report
-from greffe.cli.train_commands import demo, ensemble, finetune, lab, linear, prepare, pretrain
+from greffe.cli.train_commands import (
+    demo,
+    ensemble,
+    finetune,
+    import_base,
+    lab,
+    linear,
+    prepare,
+    pretrain,
+)
 from greffe.display import terminal_text
 from greffe.errors import GreffeError, InputError, InterruptedRunError
 from greffe.machine import memory_errors, reports_errors
@@ -53,8 +62,11 @@ def _greffe(
         progress.silence()
 
 
+for verb in (demo, prepare, pretrain):
+    app.command()(verb)
+app.command("import")(import_base)
 for verb in (
-    *(demo, prepare, pretrain, finetune, linear, ensemble, compare, report, doctor),
+    *(finetune, linear, ensemble, compare, report, doctor),
     *(evaluate, predict, generate, fill, show, lab),
 ):
     app.command()(verb)

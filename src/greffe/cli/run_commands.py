@@ -32,7 +32,9 @@ from greffe.errors import InputError, InterruptedRunError
 if TYPE_CHECKING:
     from greffe.inference.predict import Prediction
 
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or greffe-fr.")]
+RunPath = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run's folder, greffe-fr or hf:owner/name.")
+]
 Format = Literal["table", "jsonl", "csv"]
 TABLE_ROWS = 1000
 BEGINNING = 1000  # characters, of which a table shows one line

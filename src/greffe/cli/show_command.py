@@ -30,7 +30,7 @@ def show(
         str,
         typer.Argument(
             metavar="RUN|RECIPE|mask|positions",
-            help="What to show, such as greffe-fr, runs/base or small.",
+            help="What to show, such as greffe-fr, runs/base, small or hf:owner/name.",
         ),
     ],
     of: Annotated[
@@ -64,18 +64,22 @@ def show(
         )
     from greffe.cli.terminal_tables import account_table, print_tables, run_tables
     from greffe.model.memory import format_bytes
-    from greffe.model.parameters import account, default_heads
-    from greffe.run import RunDirectory, run_path
+    from greffe.model.parameters import account, default_heads, with_published
+    from greffe.pipelines.sources import is_foreign, open_source
+    from greffe.run import run_path
 
-    manifest = RunDirectory.open(target).manifest() if run_path(target).is_dir() else None
+    is_run = run_path(target).is_dir() or is_foreign(target)
+    manifest = open_source(target).manifest() if is_run else None
     tables = run_tables(target, manifest) if manifest else []
     found: dict[str, Any] = {}
-    memory = ""
+    sentence = ""
     if manifest is None or manifest.lineage.initial_base:  # TF-IDF alone has no base
         recipe, _ = _recipe_of(target)
         heads: dict[str, HeadSpec] = manifest.heads if manifest else default_heads(recipe.model)
         vocab = manifest.vocab if manifest else recipe.tokenizer.vocab
         counted = account(recipe.model, vocab, heads)
+        if manifest and (imported := manifest.imported):
+            counted = with_published(counted, recipe.model, imported.folded, imported.parameters)
         found = {"name": recipe.name, **counted.to_json(), "recipe": recipe.model_dump(mode="json")}
         tables.append(account_table(counted, recipe.name))
         if manifest is None and recipe.objective.kind != "classification":
@@ -83,22 +87,29 @@ def show(
 
             need = pretraining_need(recipe)
             found["memory"] = {**asdict(need), "total": need.total}
-            memory = f"Pretraining needs about {format_bytes(need.total)} of memory: {need}."
+            sentence = f"Pretraining needs about {format_bytes(need.total)} of memory: {need}."
+        if manifest is not None and recipe.train.adapted_blocks(recipe.model.layers):
+            from greffe.model.formulas import lora_formula
+
+            formula, trained = lora_formula(recipe.model, vocab, heads.values(), recipe.train)
+            found["lora"] = {"formula": formula, "trained": trained}
+            sentence = f"LoRA trained {trained:,} parameters: {formula}."
     if manifest:
         found["run"] = manifest.model_dump(mode="json")
     if as_json:
         print_json(found, indent=2)
     else:
         print_tables(tables)
-        print(memory, end="\n" if memory else "")
+        print(sentence, end="\n" if sentence else "")
 
 
 def _recipe_of(name: str) -> tuple[Recipe, RunDirectory | None]:
     """Return the recipe of a run or a shipped base, or a recipe by name or path."""
     from greffe.config.recipe_files import load_recipe
-    from greffe.run import open_base, or_a_shipped_base, run_path
+    from greffe.pipelines.sources import is_foreign, open_base
+    from greffe.run import or_a_shipped_base, run_path
 
-    if run_path(name).is_dir():
+    if run_path(name).is_dir() or is_foreign(name):
         from greffe.training.checkpoint import check_recipe
 
         run = open_base(name)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @flags.expand_groups
 def compare(
     base: Annotated[
-        Path, typer.Argument(help="The run whose pretraining is evaluated, or greffe-fr.")
+        Path, typer.Argument(help="The base that is evaluated: a run, greffe-fr or hf:owner/name.")
     ],
     tables: Tables,
     output: Annotated[Output, Without("resume")],
@@ -74,7 +74,7 @@ def doctor(
     corpus: flags.Corpus = None,
     from_: Annotated[
         Path | None,
-        typer.Option("--from", help="A run, or greffe-fr: check lengths and scripts for it too."),
+        typer.Option("--from", help="A base: check lengths and scripts for it too."),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with code 1 if something serious is found.")

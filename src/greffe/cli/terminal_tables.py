@@ -52,13 +52,12 @@ def new_table(title: str, *columns: str) -> Table:
 def account_table(account: Account, name: str) -> Table:
     """Return the parameters block by block, by formula and by count."""
     table = new_table(f"Parameters of {name}", "block", "formula", "by formula", "counted")
-    emphasised = {"base", *(row.block for row in account.totals.values())}
     for row in account.rows:
-        style = "bold" if row.block in emphasised else None
+        style = "bold" if row.is_total else None
         name = row.block.replace("_", " ").replace("+", " + ")
         formula = f"{row.formula} ({row.note})" if row.note else row.formula
         table.add_row(name, formula, f"{row.closed:,}", f"{row.counted:,}", style=style)
-        if row.block in ("final_norm", *emphasised):
+        if row.is_total or row.block == "final_norm":
             table.add_section()
     return table
 
@@ -79,6 +78,8 @@ def run_tables(path: str, manifest: Manifest) -> list[Table]:
             "parent",
             f"{parent}, vocabulary transfer" if lineage.vocabulary_transfer else parent,
         )
+        if (imported := manifest.imported) and imported.revision:
+            table.add_row("revision", imported.revision)
         table.add_row("initial base", lineage.initial_base[:12])
         table.add_row("tokenizer", f"{manifest.vocab:,} pieces, {lineage.tokenizer[:12]}")
     else:

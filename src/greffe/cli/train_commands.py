@@ -1,4 +1,4 @@
-"""Verbs that train something: demo, prepare, pretrain, finetune, linear, ensemble, lab."""
+"""Verbs that write a corpus or a run: prepare, import, pretrain, finetune, linear, ensemble …"""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def pretrain(
     tokenizer_options: Annotated[TokenizerOptions, Without("tokenizer_kind")],
     reading: Annotated[Reading, Without("label_column")],
     from_: Annotated[
-        Path | None, typer.Option("--from", help="Continue from this run's weights, or greffe-fr.")
+        Path | None,
+        typer.Option("--from", help="Continue from a run, greffe-fr or hf:owner/name."),
     ] = None,
     valid: flags.Valid = 0.01,
 ) -> None:
@@ -91,13 +92,36 @@ def pretrain(
 
 
 @flags.expand_groups
+def import_base(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A folder in Hugging Face format, hf:owner/name[@revision], or the lab's .pt file."
+        ),
+    ],
+    output: Annotated[Output, Without("resume")],
+    tokenizer_options: Annotated[
+        TokenizerOptions, Without("vocab", "tokenizer_kind", "new_vocab", "lowercase")
+    ],
+) -> None:
+    """Make a run of a base from elsewhere.
+
+    --from, --arm and compare take such a source too, and keep what they import in a cache.
+    """
+    from greffe import api
+
+    api.import_base(source, output=output, tokenizer_options=tokenizer_options)
+
+
+@flags.expand_groups
 def finetune(
     tables: Annotated[Tables, Without("test")],
     output: Output,
     training: Annotated[Training, Without("objective")],
     reading: Annotated[Reading, Without("documents")],
     from_: Annotated[
-        Path | None, typer.Option("--from", help="The run whose base is used, or greffe-fr.")
+        Path | None,
+        typer.Option("--from", help="The base: a run, greffe-fr or hf:owner/name."),
     ] = None,
     scratch: Annotated[
         bool, typer.Option("--scratch", help="Use fresh weights, for comparison.")
@@ -136,7 +160,10 @@ def linear(
     computing: Computing,
     from_: Annotated[
         Path | None,
-        typer.Option("--from", help="A run whose base adds features, or greffe-fr."),
+        typer.Option(
+            "--from",
+            help="A base that adds features: a run, greffe-fr or hf:owner/name.",
+        ),
     ] = None,
     feature_runs: flags.FeatureRuns = None,
     tfidf: Annotated[

@@ -18,11 +18,16 @@ from greffe.errors import RecipeError, quote
 
 # Shapes: several times those of the largest models that have been published.
 Width = Annotated[int, Interval(ge=1, le=65_536)]
+OptionalWidth = Annotated[int, Interval(ge=0, le=65_536)]
+"""0: as wide, or as many, as something else."""
+Rank = Annotated[int, Interval(ge=0, le=65_536)]
+"""Of a matrix as wide; 0: none."""
 FeedForward = Annotated[int, Interval(ge=1, le=4 * 65_536)]
 Layers = Annotated[int, Interval(ge=0, le=1_000)]
 Levels = Annotated[int, Interval(ge=0, le=1_001)]
 """Levels of tensors that are trained together: the embedding, then block by block."""
 Context = Annotated[int, Interval(ge=8, le=131_072)]
+OptionalContext = Annotated[int, Interval(ge=0, le=131_072)]
 Vocab = Annotated[int, Interval(ge=1, le=1_000_000)]
 Classes = Annotated[int, Interval(ge=2, le=100_000)]
 """Every class is a name in the manifest and a column of each prediction."""
@@ -62,6 +67,7 @@ Weight = Annotated[float, Interval(ge=0, le=1e4)]
 Epsilon = Annotated[float, Interval(gt=0, le=1)]
 GradientNorm = Annotated[float, Interval(ge=0, le=1e9)]
 Wavelength = Annotated[float, Interval(gt=1, le=1e12)]
+OptionalWavelength = Annotated[float, Interval(ge=0, le=1e12)]
 Temperature = Annotated[float, Interval(ge=0, le=1e4)]
 
 # Texts.

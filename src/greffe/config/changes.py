@@ -16,14 +16,14 @@ from greffe.parsing import DEEPEST, ParseError, parse_toml
 
 def apply_changes(tree: dict[str, Any], changes: Iterable[str], root: type[BaseModel]) -> None:
     """Apply each change to the tree of a `root` in place; values are TOML or plain words."""
-    pairs = [_read_change(change) for change in changes]
+    pairs = [read_change(change) for change in changes]
     # Kinds first: the keys that belong to a kind can then be given in any order.
     for path, value in sorted(pairs, key=lambda pair: pair[0][-1] != "kind"):
         _assign(tree, path, value, root)
 
 
-def _read_change(change: str) -> tuple[list[str], Any]:
-    """Split `a.b=value` into path and value."""
+def read_change(change: str) -> tuple[list[str], Any]:
+    """Return path and value of `a.b=value`."""
     key, equals, raw = change.partition("=")
     path = [part.strip() for part in key.split(".")]
     if not equals or not all(path) or len(path) > DEEPEST or len(change) > LONGEST_CHANGE:

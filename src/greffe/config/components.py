@@ -42,6 +42,10 @@ class PositionSpec(Component):
     def build(self, model: ModelSpec) -> PositionScheme:
         """Return the scheme, sized for the model."""
 
+    def build_local(self, model: ModelSpec) -> PositionScheme | None:
+        """Return the scheme of the blocks with a window, if it is another; it has no weights."""
+        return None
+
     def parameters(self, model: ModelSpec) -> Formula:
         """Return the number of its parameters."""
         return "0", 0
@@ -59,6 +63,8 @@ class HeadSpec(Component):
     package: ClassVar[str] = "greffe.model.heads"
     by_piece: ClassVar[tuple[str, ...]] = ()
     """Names of its tensors that have one row for each piece of the vocabulary."""
+    is_imported: ClassVar[bool] = False
+    """Whether only bases from elsewhere have it."""
     has_small_start: ClassVar[bool] = False
     """Whether its linear layers start from small normal values in post-norm models too."""
 
@@ -68,13 +74,13 @@ class HeadSpec(Component):
         """Return the head that a recipe with this model would have."""
 
     @abstractmethod
-    def build(self, width: int, vocab: int) -> Head:
-        """Return the head for a base of this width and vocabulary."""
+    def build(self, model: ModelSpec, vocab: int) -> Head:
+        """Return the head for a base of this shape and vocabulary."""
 
     @abstractmethod
-    def parameters(self, width: int, vocab: int) -> Formula:
+    def parameters(self, model: ModelSpec, vocab: int) -> Formula:
         """Return the number of its parameters."""
 
     @abstractmethod
-    def outputs(self, vocab: int) -> int:
-        """Return the number of scores that it gives."""
+    def outputs(self, vocab: int) -> int | None:
+        """Return the number of scores that it gives; None: it gives a vector."""

@@ -101,7 +101,8 @@ class Training(OptionGroup):
     """What is trained, for how long, and from which random seed."""
 
     recipe: str | Path | Recipe | None = None
-    """Recipe: tiny, small, lab; for fine-tuning also intermediate, target; or a TOML file."""
+    """Recipe: tiny, small, lab, a family such as bert; for fine-tuning also intermediate, target;
+    or a TOML file."""
     objective: str | None = None
     """What is learned, such as masked, causal, hybrid or next_sentence; default: the recipe's."""
     budget: str | None = None
@@ -188,7 +189,7 @@ class Comparison(OptionGroup):
         Mapping[str, str | Path | RunDirectory] | None,
         Flag("--arm", words=list[str], parse=parse_arms),
     ] = None
-    """One more base to compare, as name=RUN. Repeatable."""
+    """One more base to compare, as name=RUN; a source such as hf:owner/name too. Repeatable."""
     feature_runs: Annotated[Sequence[str | Path | RunDirectory], Flag("--features-from")] = ()
     """A run that labels texts; its class scores become features of one more arm. Repeatable."""
     frozen: bool = False

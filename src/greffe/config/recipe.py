@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 from greffe.config.bounds import Name, Seed
 from greffe.config.changes import apply_changes
 from greffe.config.components import ObjectiveSpec
+from greffe.config.families import apply_family
 from greffe.config.sections import Classification, FinetuneSpec, ModelSpec, TokenizerSpec, TrainSpec
 from greffe.config.spec import Spec
 from greffe.config.validation import explain
@@ -56,6 +57,10 @@ class Recipe(Spec):
                     f"{section}.freeze = {levels} or less (found {spec.freeze}): the model has an "
                     f"embedding and {self.model.layers} blocks"
                 )
+            try:
+                spec.lora.check(self.model)
+            except ValueError as error:
+                raise ValueError(f"{section}.{error}") from None
         return self
 
     def to_toml(self) -> str:
@@ -63,8 +68,13 @@ class Recipe(Spec):
         return tomli_w.dumps(self.model_dump(mode="json"))
 
     def with_changes(self, changes: Iterable[str]) -> Recipe:
-        """Return a copy with `a.b=value` assignments applied; values are TOML or plain words."""
+        """Return a copy with `a.b=value` assignments applied; values are TOML or plain words.
+
+        A change of model.family brings the other choices of the family, before all other changes.
+        """
         tree = self.model_dump(mode="json")
+        changes = list(changes)
+        apply_family(tree, changes)
         apply_changes(tree, changes, Recipe)
         return recipe_from_dict(tree, "recipe")
 

@@ -27,7 +27,15 @@ def load_recipe(name_or_path: str | Path) -> Recipe:
     """Return a shipped recipe by name (`small`, `recipes/small.toml`) or a TOML file by path."""
     path = Path(name_or_path)
     # Unlike Path.exists, this is False for names that no file can have.
-    text = _read_text(path) if os.path.exists(path) else _shipped_text(path)
+    return _parsed(_read_text(path) if os.path.exists(path) else _shipped_text(path), path)
+
+
+def shipped_recipe(name: str) -> Recipe:
+    """Return a shipped recipe by name, whatever the current folder holds."""
+    return _parsed(_shipped_text(Path(name)), Path(name))
+
+
+def _parsed(text: str, path: Path) -> Recipe:
     try:
         tree = parse_toml(text)
     except ParseError as error:

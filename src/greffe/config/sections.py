@@ -5,7 +5,7 @@ Knows nothing of torch, data or runs. The docstring under each field is its help
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -20,6 +20,8 @@ from greffe.config.bounds import (
     GradientNorm,
     Layers,
     Levels,
+    OptionalContext,
+    OptionalWidth,
     PositiveCount,
     PositiveFraction,
     Processes,
@@ -31,22 +33,18 @@ from greffe.config.bounds import (
     Width,
 )
 from greffe.config.components import Direction, ObjectiveSpec, PositionSpec
+from greffe.config.families import NATIVE, FamilyName
+from greffe.config.lora import LoraSpec, tuple_of_list
 from greffe.config.options import DeviceName, PrecisionName
 from greffe.config.spans import Span
 from greffe.config.spec import Spec
 from greffe.errors import RecipeError
 
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
 Pooler = Literal["last", "first", "mean", "max", "mean+max"]
 LongTexts = Literal["windows", "cut"]
 """How much of a text longer than the context is read: all of it in windows, or its beginning."""
-
-
-def _tuple_of_list(value: Any) -> Any:
-    """Return a list of TOML as a tuple: recipes are read strictly, and TOML has no tuples."""
-    return tuple(value) if isinstance(value, list) else value
-
-
-Betas = Annotated[tuple[FractionBelowOne, FractionBelowOne], BeforeValidator(_tuple_of_list)]
+Betas = Annotated[tuple[FractionBelowOne, FractionBelowOne], BeforeValidator(tuple_of_list)]
 
 
 class TokenizerSpec(Spec):
@@ -61,22 +59,51 @@ class TokenizerSpec(Spec):
 class ModelSpec(Spec):
     """Shape of the base."""
 
+    family: FamilyName = NATIVE
+    """Family of the architecture: greffe, or that of an imported base, such as bert or llama.
+    --set model.family=NAME also sets the choices below that make the family."""
     width: Width = 256
     """Size of a token's vector."""
     layers: Layers = 4
     """Number of transformer blocks."""
     heads: Width = 4
     """Attention heads per block; must divide the width."""
+    kv_heads: OptionalWidth = 0
+    """Heads of keys and values, each shared by several queries; must divide heads; 0: as heads."""
     feed_forward: FeedForward = 1024
     """Inner width of a block's two linear layers."""
     context: Context = 256
     """Maximum row length in tokens, in training and for a window in prediction."""
     position: PositionSpec = Field(default_factory=lambda: PositionSpec.of_kind("rotary"))
     """Position scheme and its choices, for example { kind = "alibi" }."""
+    window: OptionalContext = 0
+    """Local attention: a token attends to this many tokens on either side of it; 0: to all."""
+    global_every: Layers = 3
+    """With a window: every block whose number, from 0, this divides attends to all tokens."""
     norm: Literal["pre", "post"] = "pre"
-    """Layer normalization before or after each branch; pre adds one at the end of the base."""
-    activation: Literal["relu", "gelu"] = "gelu"
+    """Normalization before or after each branch; pre adds one at the end of the base."""
+    norm_kind: Literal["layer", "rms"] = "layer"
+    """Layer normalization, or RMS normalization, which does not center."""
+    norm_epsilon: Epsilon = 1e-5
+    """Added to the variance in normalizations."""
+    norm_bias: bool = True
+    """Whether layer normalizations have a bias."""
+    embedding_norm: bool = False
+    """Normalize the sum of embedding and position; the first norm of a pre-norm base is then left
+    out."""
+    embedding_width: OptionalWidth = 0
+    """Width of the embedding, if a linear layer brings it to the width of the base; 0: width."""
+    activation: Activation = "gelu"
     """Activation between a block's two linear layers."""
+    gated: bool = False
+    """Multiply the activation by a second linear layer of the same input, as in GEGLU and
+    SwiGLU."""
+    linear_bias: bool = True
+    """Whether the linear layers of the blocks, and of a masked-token head, have biases."""
+    head_bias: bool = True
+    """Whether the matrix of a language-model head has a bias."""
+    head_activation: Activation = "gelu"
+    """Activation between the two linear layers of a masked-token head."""
     dropout: FractionBelowOne = 0.0
     """Dropout after the embedding and on both branches of each block."""
     scale_embedding: bool = False
@@ -88,8 +115,41 @@ class ModelSpec(Spec):
     def _check_shape(self) -> Self:
         if self.width % self.heads:
             raise ValueError(f"width {self.width} is not divisible by heads {self.heads}")
+        if self.kv_heads and self.heads % self.kv_heads:
+            raise ValueError(f"heads {self.heads} are not divisible by kv_heads {self.kv_heads}")
+        if self.window and not self.global_every:
+            raise ValueError("global_every is 1 or more in a base with a window")
         self.position.check(self)
         return self
+
+    @property
+    def head_width(self) -> int:
+        """Width of one attention head."""
+        return self.width // self.heads
+
+    @property
+    def kv_width(self) -> int:
+        """Width of all keys, and of all values, of a token."""
+        return (self.kv_heads or self.heads) * self.head_width
+
+    @property
+    def expanded(self) -> int:
+        """Outputs of a block's first linear layer, its gate included."""
+        return (2 if self.gated else 1) * self.feed_forward
+
+    @property
+    def token_width(self) -> int:
+        """Width of a token's vector in the embedding."""
+        return self.embedding_width or self.width
+
+    @property
+    def skips_first_norm(self) -> bool:
+        """Whether the first block has no norm before its attention: its input is normalized."""
+        return self.embedding_norm and self.norm == "pre" and not self.embedding_width
+
+    def is_local(self, block: int) -> bool:
+        """Return whether a block, numbered from 0, attends to a window only."""
+        return self.window > 0 and block % self.global_every != 0
 
 
 class TrainSpec(Spec):
@@ -139,6 +199,9 @@ class TrainSpec(Spec):
     """Learning rate of each layer as a fraction of the rate of the layer above it."""
     embedding_rate: Rate = 1.0
     """Multiplier of the embedding's learning rate, on top of layer_decay."""
+    lora: LoraSpec = LoraSpec()
+    """Low-rank adapters, for bases that are too large to be trained whole; for example
+    { rank = 8 }. What is frozen by freeze has none."""
     nonfinite_limit: PositiveCount = 10
     """Stop with an error after this many consecutive steps with a non-finite loss."""
     device: DeviceName = "auto"
@@ -160,6 +223,15 @@ class TrainSpec(Spec):
                 f"batch {self.batch} is not divisible by accumulation {self.accumulation}"
             )
         return self
+
+    def frozen_blocks(self, layers: int) -> int:
+        """Return how many blocks of a base, from the lowest on, are never trained."""
+        levels = layers + 1 if self.freeze == "base" else self.freeze
+        return min(max(0, levels - 1), layers)
+
+    def adapted_blocks(self, layers: int) -> int:
+        """Return how many blocks of a base, from the highest on, have adapters."""
+        return layers - self.frozen_blocks(layers) if self.lora.rank else 0
 
 
 class FinetuneSpec(TrainSpec):

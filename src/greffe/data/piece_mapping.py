@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from greffe.data.pieces import BYTE_PIECES, apply_character_steps
 from greffe.data.tokenizer import Tokenizer
-
-_BYTES = frozenset(BYTE_PIECES)
 
 
 def map_pieces(new: Tokenizer, old: Tokenizer) -> list[list[int]]:
@@ -22,23 +19,18 @@ def map_pieces(new: Tokenizer, old: Tokenizer) -> list[list[int]]:
         new.mask: old.mask,
     }
     return [
-        [specials[id]] if id in specials else _encode_piece(new.piece(id), old)
+        [specials[id]] if id in specials else _spell(new.plain_pieces(id), old)
         for id in range(new.size)
     ]
 
 
-def _encode_piece(piece: str, old: Tokenizer) -> list[int]:
-    same = old.id_of(piece)
-    if piece in _BYTES:  # a byte, not the six characters of its name
-        return [old.oov if same is None else same]
-    # Encoding alone is not enough: l' is a piece only before a letter. But a piece with characters
-    # that the old tokenizer replaces never occurs in its input.
-    if same is not None and apply_character_steps(piece, old.character_steps) == piece:
-        return [same]
-    # The piece contains its own space, ▁; no other must be put before it.
-    return old.encode(piece, continues=True) or [old.oov]
+def _spell(pieces: list[str], old: Tokenizer) -> list[int]:
+    return [id for piece in pieces for id in old.spell(piece)] or [old.oov]
 
 
 def shared_pieces(new: Tokenizer, old: Tokenizer, mapping: list[list[int]]) -> list[bool]:
     """Return which pieces of `new` the old tokenizer encodes as the same single piece."""
-    return [len(ids) == 1 and old.piece(ids[0]) == new.piece(id) for id, ids in enumerate(mapping)]
+    return [
+        len(ids) == 1 and old.plain_pieces(ids[0]) == new.plain_pieces(id) != []
+        for id, ids in enumerate(mapping)
+    ]

@@ -6,7 +6,6 @@ import unicodedata
 from collections import Counter
 from functools import cache
 
-from greffe.data.pieces import BYTE_PIECES, SPECIALS
 from greffe.data.tokenizer import Tokenizer
 
 _NAMES = {"Cjk": "Han"}
@@ -24,9 +23,8 @@ def script_of(character: str) -> str | None:
 
 def known_characters(tokenizer: Tokenizer) -> frozenset[str]:
     """Return the characters that occur in a piece; others are encoded as bytes or unknown."""
-    apart = {*BYTE_PIECES, *SPECIALS}
-    pieces = (tokenizer.piece(number) for number in range(tokenizer.size))
-    return frozenset(character for piece in pieces if piece not in apart for character in piece)
+    texts = (tokenizer.text_of(id) or "" for id in range(tokenizer.size))
+    return frozenset(character for text in texts for character in text)
 
 
 def unknown_letters(text: str, known: frozenset[str]) -> tuple[int, Counter[str]]:

@@ -1,177 +1,117 @@
-"""Tokenizer: text to ids and back, exactly; trained, imported or loaded.
+"""Tokenizer: text to ids and back. What the rest of the code knows of any tokenizer.
 
-The fingerprint of a tokenizer identifies it in shards and checkpoints.
+Two kinds exist: those that greffe trains or converts (`native_tokenizer`), and those of models from
+elsewhere (`foreign_tokenizer`). The fingerprint identifies one in shards and checkpoints.
 """
 
 from __future__ import annotations
 
 import codecs
-import hashlib
-import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, pairwise, takewhile
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer as Backend
 
-from greffe.config.sections import TokenizerSpec
-from greffe.data.pieces import (
-    BYTE_PIECES,
-    LOWERCASE,
-    SPACE,
-    SPECIALS,
-    Step,
-    adds_space,
-    apply_character_steps,
-    canonical,
-    is_character_step,
-    is_splittable,
-    normalizer_steps,
-    trained_normalizer,
-    trained_splitter,
-    without_space,
-)
-from greffe.data.sentencepiece_import import convert
+from greffe.data.pieces import LOWERCASE, Step
 from greffe.data.tables import text_blocks
-from greffe.data.tokenizer_file import read_tree
-from greffe.data.tokenizer_training import learn
-from greffe.errors import CorruptError, DataError, RecipeError
-from greffe.parsing import parse_json
+from greffe.errors import CorruptError, DataError
 from greffe.storage import read_file, write_atomic
 
-__all__ = ["SPECIALS", "Tokenizer", "import_sentencepiece", "train_tokenizer"]
+__all__ = ["Ids", "MaskedIds", "Tokenizer"]
 
 Ids = NDArray[np.uint16] | NDArray[np.uint32]
-# Characters of text whose pieces are cached between batches: about 50 MB with their pieces.
-_CACHED_CHARACTERS = 2_000_000
-SMALLEST = 300
 
 
-def train_tokenizer(
-    texts: Iterable[str], spec: TokenizerSpec, character_steps: Sequence[Step] = ()
-) -> Tokenizer:
-    """Train a tokenizer on the texts, each read once; the same texts give the same tokenizer.
+@dataclass(frozen=True)
+class MaskedIds:
+    """The ids of a text with masks, without the specials around it."""
 
-    `character_steps` replace single characters before a text is split, for example to lowercase it.
-    """
-    check_vocab(spec)
-    changed = (
-        (apply_character_steps(text, character_steps) for text in texts)
-        if character_steps
-        else texts
-    )
-    return Tokenizer(learn(changed, spec)).with_character_steps(character_steps)
+    ids: list[int]
+    masks: list[int]
+    """Index among the ids, of each mask."""
+    begins_word: list[bool]
+    """Of each mask: whether only a piece that begins a word fits."""
 
 
-def check_vocab(spec: TokenizerSpec) -> None:
-    """Raise an error if a tokenizer of this size cannot be trained."""
-    if spec.vocab < SMALLEST:
-        raise RecipeError(
-            f"A vocabulary of {spec.vocab} pieces is too small.",
-            expected=f"{SMALLEST} or more: 256 bytes, the special pieces and some letters",
-            found=f"{spec.vocab}",
-            hint="for example --vocab 16000",
-        )
-
-
-def import_sentencepiece(model: Path, dictionary: Path | None = None) -> Tokenizer:
-    """Import a SentencePiece model; with a fairseq dict.txt, ids follow its order."""
-    return Tokenizer(convert(model, dictionary))
-
-
-class Tokenizer:
+class Tokenizer(ABC):
     """Text to ids and back. Created by train_tokenizer, import_sentencepiece or load."""
 
+    fingerprint: str
+    """SHA-256 of the content."""
+    size: int
+    """Number of ids: the rows of an embedding."""
+    dtype: np.dtype[Any]
+    """The smallest type that holds every id."""
+    sos: int
+    pad: int
+    eos: int
+    oov: int
+    mask: int
+    mask_text: str
+    """How a text spells the mask."""
+    specials: tuple[int, ...]
+    """Ids that stand for no text, ascending."""
+    prefix: tuple[int, ...]
+    """Ids before a text in the input of a model."""
+    suffix: tuple[int, ...]
+    """Ids after it; at most two with the prefix."""
+    character_steps: list[Step]
+    """Replacements of single characters that a tokenizer for the same texts should make."""
+    lowercases: bool
+    token_bytes: NDArray[np.int32]
+    """[size] UTF-8 bytes of the text that each id stands for."""
+    starts_word: NDArray[np.bool_]
+    """[size] whether each id begins a word; specials do."""
+    _content: str
+    _bytes: list[bytes]
+    """[size] the text of each id, in UTF-8; of specials none."""
+    _adds_space: bool
+    """Whether a text is encoded as if a space were before it; decoding removes the space."""
+
+    @abstractmethod
     def __init__(self, content: str) -> None:
         """Create a tokenizer from the JSON text that save() writes."""
-        tree = read_tree(content)
-        self._content = content
-        self._backend = _open(content)
-        self.fingerprint = hashlib.sha256(canonical(tree).encode()).hexdigest()
-        vocabulary = self._backend.get_vocab()
-        self._ids = vocabulary
-        self._pieces = sorted(vocabulary, key=vocabulary.__getitem__)
-        self.size = len(vocabulary)
-        self.dtype = np.dtype(np.uint16 if self.size < 65_536 else np.uint32)
-        self.sos, self.pad, self.eos, self.oov = (vocabulary[name] for name in SPECIALS[:4])
-        self.mask = vocabulary.get("<mask>", self.oov)
-        self.specials = tuple(sorted({self.sos, self.pad, self.eos, self.oov, self.mask}))
 
-        # The same model without the leading space; the two share one vocabulary.
-        self._continuing = Backend(self._backend.model)
-        self._continuing.normalizer = without_space(self._backend.normalizer)
-        self._continuing.pre_tokenizer = self._backend.pre_tokenizer
-        self._adds_space = adds_space(self._backend.normalizer)
-        self._is_trained = _is_trained_here(tree, vocabulary)
-        self.character_steps = list(takewhile(is_character_step, normalizer_steps(tree)))
-        self.lowercases = LOWERCASE in self.character_steps
-        self._cache: dict[str, bytes] = {}
-        self._cached_characters = 0
-
-        has_bytes = bool(tree["model"].get("byte_fallback"))
-        values = {piece: bytes([value]) for value, piece in enumerate(BYTE_PIECES)}
-        self._bytes = [
-            b""
-            if piece in SPECIALS
-            else values[piece]
-            if has_bytes and piece in values
-            else piece.replace(SPACE, " ").encode()
-            for piece in self._pieces
-        ]
-        self.token_bytes: NDArray[np.int32] = np.array([len(b) for b in self._bytes], np.int32)
-        self.starts_word: NDArray[np.bool_] = np.array(
-            [piece.startswith(SPACE) or piece in SPECIALS for piece in self._pieces], np.bool_
-        )
-
-    def __reduce__(self) -> tuple[type[Tokenizer], tuple[str]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
         # Worker processes receive the JSON text; pickling the backend would lose a setting.
-        return Tokenizer, (self._content,)
+        return type(self), (self._content,)
 
-    def normalize(self, text: str) -> str:
-        """Return exactly what decode(encode(text)) returns."""
-        if not self._is_trained:  # an imported vocabulary may lack characters of the text
-            return self.decode(self.encode(text))
-        normalizer = self._continuing.normalizer
-        assert normalizer is not None
-        try:
-            return str(normalizer.normalize_str(text)).replace(SPACE, " ")
-        except (TypeError, UnicodeEncodeError):
-            raise _not_text(text) from None
+    # --- text to ids ------------------------------------------------------------------------------
 
-    def encode(self, text: str, *, continues: bool = False) -> list[int]:
-        """Return the ids without specials; `continues` adds no space, as after other text."""
-        backend = self._continuing if continues else self._backend
-        try:
-            return list(backend.encode(text, add_special_tokens=False).ids)
-        except TypeError:
-            raise _not_text(text) from None
+    @abstractmethod
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a text, without the specials around it."""
 
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the character span of each token of `encode` in the original text."""
-        return list(self._backend.encode(text, add_special_tokens=False).offsets)
+    @abstractmethod
+    def encode_around_masks(self, parts: Sequence[str]) -> MaskedIds:
+        """Return the ids of the parts of a text, with a mask between each two."""
 
+    @abstractmethod
     def encode_batch(self, texts: Sequence[str]) -> list[Ids]:
         """Encode many texts, several times faster than with encode()."""
-        for text in texts:
-            if not isinstance(text, str):
-                raise _not_text(text)
-        try:
-            if self._is_trained:
-                return self._encode_words(texts)
-            return self._encode_directly(texts)
-        except TypeError:
-            raise _not_text(next(text for text in texts if not _is_unicode(text))) from None
+
+    @abstractmethod
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the character span of each token of `encode` in the original text."""
 
     def encode_all(self, texts: Iterable[str]) -> list[Ids]:
         """Encode any number of texts in bounded memory, besides the ids."""
         return [ids for block in text_blocks(texts) for ids in self.encode_batch(block)]
 
     def wrap(self, ids: Sequence[int] | Ids) -> NDArray[np.int64]:
-        """Return `<sos> ids <eos>`, the input of a model."""
-        return np.array([self.sos, *ids, self.eos], np.int64)
+        """Return the ids between the specials that a model expects; at least one id."""
+        return np.array([*self.prefix, *ids, *self.suffix] or [self.sos], np.int64)
+
+    def begin(self, ids: Sequence[int]) -> list[int]:
+        """Return the ids of a text that a model continues; at least one."""
+        return [*self.prefix, *ids] or [self.sos]
+
+    # --- ids to text ------------------------------------------------------------------------------
 
     def decode(self, ids: Sequence[int] | Ids) -> str:
         """Return the text of the ids; specials are skipped."""
@@ -189,36 +129,70 @@ class Tokenizer:
             if text:
                 yield text
 
-    def piece(self, id: int) -> str:
-        """Return the piece with this id as in the vocabulary (▁ for a space)."""
-        return self._pieces[self._in_range(id)]
+    @abstractmethod
+    def text_of(self, id: int) -> str | None:
+        """Return the text of one piece, with the space before a word.
 
+        None for specials and for bytes that are no whole character.
+        """
+
+    @abstractmethod
+    def normalize(self, text: str) -> str:
+        """Return exactly what decode(encode(text)) returns."""
+
+    @abstractmethod
+    def fold(self, text: str) -> str:
+        """Return a text with its characters replaced as before it is split into pieces."""
+
+    # --- pieces -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def piece(self, id: int) -> str:
+        """Return the piece with this id as in the vocabulary."""
+
+    @abstractmethod
     def id_of(self, piece: str) -> int | None:
-        """Return the id of a piece, or None."""
-        return self._ids.get(piece)
+        """Return the id of a piece as in the vocabulary, or None."""
+
+    @abstractmethod
+    def word_id(self, word: str) -> int | None:
+        """Return the id of the piece that is this word after a space, or None."""
+
+    @abstractmethod
+    def plain_pieces(self, id: int) -> list[str]:
+        """Return a piece as greffe writes pieces: ▁ for a space, <0x41> for a byte.
+
+        Several are the bytes of an incomplete character; a special piece of another model has none.
+        """
+
+    @abstractmethod
+    def spell(self, piece: str) -> list[int]:
+        """Return the ids for one of the `plain_pieces` of a tokenizer, at least one."""
+
+    # --- other tokenizers -------------------------------------------------------------------------
+
+    @abstractmethod
+    def with_character_steps(self, steps: Sequence[Step]) -> Tokenizer:
+        """Return the same vocabulary with these steps applied before all others."""
 
     def lowercased(self) -> Tokenizer:
         """Return the same vocabulary with all text lowercased."""
         return self if self.lowercases else self.with_character_steps([LOWERCASE])
 
-    def with_character_steps(self, steps: Sequence[Step]) -> Tokenizer:
-        """Return the same vocabulary with these steps applied before all others."""
-        if not steps:
-            return self
-        tree = read_tree(self._content)
-        every_step = [*steps, *normalizer_steps(tree)]
-        tree["normalizer"] = {"type": "Sequence", "normalizers": every_step}
-        return Tokenizer(json.dumps(tree, ensure_ascii=False, separators=(",", ":")))
-
     def save(self, path: str | Path) -> None:
         """Write the tokenizer as one JSON file, atomically."""
         write_atomic(Path(path), self._content.encode())
 
-    @classmethod
-    def load(cls, path: str | Path) -> Tokenizer:
+    @staticmethod
+    def load(path: str | Path) -> Tokenizer:
         """Read a file written by save(); raise CorruptError if it is anything else."""
+        # The kinds of tokenizers import this module.
+        from greffe.data.foreign_tokenizer import ForeignTokenizer, is_foreign
+        from greffe.data.native_tokenizer import NativeTokenizer
+
         try:
-            return cls(read_file(Path(path), "a tokenizer").decode())
+            content = read_file(Path(path), "a tokenizer").decode()
+            return ForeignTokenizer(content) if is_foreign(content) else NativeTokenizer(content)
         except CorruptError as error:
             found = error.found or error.message
         except UnicodeDecodeError as error:
@@ -238,83 +212,33 @@ class Tokenizer:
             raise IndexError(f"token id {id} is outside the vocabulary of {self.size} pieces")
         return id
 
-    def _encode_directly(self, texts: Sequence[str]) -> list[Ids]:
-        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [np.array(encoding.ids, self.dtype) for encoding in encodings]
 
-    def _encode_words(self, texts: Sequence[str]) -> list[Ids]:
-        """Encode the parts between spaces separately; most are cached."""
-        if self._cached_characters > _CACHED_CHARACTERS:
-            self._cache, self._cached_characters = {}, 0
-        # Another thread may replace the cache meanwhile: this batch keeps its own reference.
-        known = self._cache
-        known.setdefault("", np.array([self._ids[SPACE]], self.dtype).tobytes())
-        parts = [text.split(" ") if text and is_splittable(text) else [] for text in texts]
-        new = list(set(chain.from_iterable(parts)) - known.keys())
-        known.update(zip(new, self._encode_parts(new), strict=True))
-        self._cached_characters += sum(map(len, new))
-        rest = [text for text, words in zip(texts, parts, strict=True) if not words]
-        encoded = iter(self._encode_directly(rest))
-        return [
-            np.frombuffer(bytearray().join(map(known.__getitem__, words)), self.dtype)
-            if words
-            else next(encoded)
-            for words in parts
-        ]
-
-    def _encode_parts(self, parts: Sequence[str]) -> Iterator[bytes]:
-        """Return the ids of each part as bytes; parts have no space, so ▁ marks their starts."""
-        # One call for many parts: most of the cost is per call, not per character.
-        lines = [" ".join(parts[i : i + 64]) for i in range(0, len(parts), 64)]
-        ids = np.concatenate([np.zeros(0, self.dtype), *self._encode_directly(lines)])
-        raw, width = ids.tobytes(), self.dtype.itemsize
-        edges = [*(np.flatnonzero(self.starts_word[ids]) * width).tolist(), len(raw)]
-        return (raw[start:end] for start, end in pairwise(edges))
+def check_texts(texts: Sequence[str]) -> None:
+    """Raise a DataError unless each of the texts is one."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise not_text(text)
 
 
-def _open(content: str) -> Backend:
-    try:
-        backend = Backend.from_str(content)
-    except Exception as error:  # the library raises nothing narrower
-        raise CorruptError("The tokenizer cannot be read.", found=str(error)) from None
-    # Text that spells <mask> is text. This setting is not part of the JSON.
-    backend.encode_special_tokens = True
-    backend.no_truncation()
-    backend.no_padding()
-    return backend
-
-
-def _is_trained_here(tree: dict[str, Any], vocabulary: dict[str, int]) -> bool:
-    """Return whether text is split as by trained tokenizers, apart from character steps."""
-    if not tree["model"].get("byte_fallback") or not vocabulary.keys() >= {SPACE, *BYTE_PIECES}:
-        return False
-    # The pickled state is JSON; the objects themselves cannot be compared.
-    normalizer, splitter = (
-        parse_json(bytes(part.__getstate__()))
-        for part in (trained_normalizer(), trained_splitter())
-    )
-    steps = normalizer_steps(tree)
-    trained = normalizer["normalizers"]
-    before, last = steps[: -len(trained)], steps[-len(trained) :]
-    is_same = last == trained and tree["pre_tokenizer"] == splitter
-    return is_same and all(map(is_character_step, before))
-
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _not_text(text: object) -> DataError:
-    if not isinstance(text, str):
-        return DataError(
-            "Only text can be encoded.",
-            expected="str",
-            found=f"{type(text).__name__}: {text!r:.60}",
-        )
-    index = next((i for i, c in enumerate(text) if "\ud800" <= c <= "\udfff"), 0)
+def not_text(*texts: object) -> DataError:
+    """Return the error for the first of these that cannot be encoded."""
+    for text in texts:
+        if not isinstance(text, str):
+            return DataError(
+                "Only text can be encoded.",
+                expected="str",
+                found=f"{type(text).__name__}: {text!r:.60}",
+            )
+    text = next((text for text in texts if not is_unicode(str(text))), "")
+    index = next((i for i, c in enumerate(str(text)) if "\ud800" <= c <= "\udfff"), 0)
     return DataError(
         "The text is not valid Unicode.",
         expected="text without lone surrogates",
-        found=f"{text[index : index + 1]!r} at character {index}",
+        found=f"{str(text)[index : index + 1]!r} at character {index}",
         hint="specify the file's encoding, for example --encoding latin-1",
     )
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether a text has no lone surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -45,7 +45,9 @@ def word_weights(
     ids = np.array(spans.ids[:longest], np.uint32)
     owners = np.array(spans.owners[:longest], np.int64)
     weights = np.zeros(len(spans.words))
-    np.add.at(weights, owners, _token_weights(model, tokenizer.wrap(ids), causal, target))
+    row = _token_weights(model, tokenizer.wrap(ids), causal, target)
+    first = len(tokenizer.prefix)
+    np.add.at(weights, owners, row[first : first + len(ids)])
     require_finite(weights)
     strongest = np.abs(weights).max(initial=0.0)
     scaled = weights / strongest if strongest else weights
@@ -55,7 +57,7 @@ def word_weights(
 def _token_weights(
     model: Model, row: NDArray[np.int64], causal: bool, target: int | None
 ) -> Floats:
-    """Return the gradient of the log-odds times the embedding: row [tokens + 2] → [tokens]."""
+    """Return the gradient of the log-odds times the embedding: row [T] → [T]."""
     # Gradients are enabled here whatever the caller's mode.
     with evaluation_mode(model), torch.inference_mode(False):
         ids = torch.from_numpy(row)[None].to(device_of(model))
@@ -63,10 +65,10 @@ def _token_weights(
             scores = functional_call(
                 model, _constants(model), (ids, "classification"), {"causal": causal}
             )
-        [embedded] = recorded  # [1, tokens + 2, width]
+        [embedded] = recorded  # [1, T, width]
         odds = _log_odds(scores[0].cpu().double(), target)
         [gradient] = torch.autograd.grad(odds, embedded)
-        products: Floats = (gradient * embedded.detach()).cpu().double().sum(-1)[0, 1:-1].numpy()
+        products: Floats = (gradient * embedded.detach()).cpu().double().sum(-1)[0].numpy()
     return products
 
 

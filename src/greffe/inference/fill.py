@@ -1,11 +1,11 @@
 """Predict the most likely words for each `<mask>` in a text.
 
-Pieces include the space before a word, so a space before `<mask>` belongs to the piece that fills
-it: after a space only pieces that begin a word fit, directly after letters any piece does.
+A base from elsewhere also knows its own name for the mask, such as `[MASK]`.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -13,7 +13,6 @@ import numpy as np
 import torch
 
 from greffe.config.bounds import Shown, check_number
-from greffe.data.pieces import BYTE_PIECES, SPACE
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
 from greffe.inference.forward import (
@@ -26,7 +25,6 @@ from greffe.model.model import Model
 from greffe.objectives.objective import objectives_with
 
 MASK = "<mask>"
-_BYTES = frozenset(BYTE_PIECES)
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,9 @@ class _Gap:
 def fill(model: Model, tokenizer: Tokenizer, text: str, *, top: int = 5) -> list[list[Filling]]:
     """Return the `top` most likely pieces for each `<mask>` of the text, best first."""
     check_number("top", top, Shown, example="--top 5")
-    if MASK not in text:
+    # Parts of the text and, between them, its masks as they are written.
+    parts = re.split(f"({re.escape(MASK)}|{re.escape(tokenizer.mask_text)})", text)
+    if len(parts) == 1:
         raise InputError(
             f"There is no {MASK} in the text.",
             expected=f"a text with {MASK} where a word is to be predicted",
@@ -66,26 +66,19 @@ def fill(model: Model, tokenizer: Tokenizer, text: str, *, top: int = 5) -> list
         purpose="fill masks",
         hint=f"models pretrained with --objective {objectives_with('masked_token')} can do so",
     )
-    ids, gaps = _encode(tokenizer, text)
+    ids, gaps = _encode(tokenizer, parts)
     probabilities = _probabilities(model, tokenizer, ids, [gap.index for gap in gaps])
     return [_best(tokenizer, gap, probabilities[gap.index], top) for gap in gaps]
 
 
-def _encode(tokenizer: Tokenizer, text: str) -> tuple[list[int], list[_Gap]]:
-    """Return the ids of the text, with <mask> ids but without <sos> and <eos>, and its gaps."""
-    segments = text.split(MASK)
-    ids: list[int] = []
-    gaps: list[_Gap] = []
-    for number, segment in enumerate(segments):
-        is_last = number == len(segments) - 1
-        spaced = segment.endswith(" ") and not is_last
-        ids += tokenizer.encode(segment[:-1] if spaced else segment, continues=number > 0)
-        if is_last:
-            break
-        before, after = MASK.join(segments[: number + 1]), MASK.join(segments[number + 1 :])
-        gaps.append(_Gap(before, after, index=len(ids), begins_word=spaced or not before))
-        ids.append(tokenizer.mask)
-    return ids, gaps
+def _encode(tokenizer: Tokenizer, parts: list[str]) -> tuple[list[int], list[_Gap]]:
+    """Return the ids of the text, with masks but without the specials around it, and its gaps."""
+    masked = tokenizer.encode_around_masks(parts[::2])
+    places = zip(masked.masks, masked.begins_word, strict=True)
+    return masked.ids, [
+        _Gap("".join(parts[:number]), "".join(parts[number + 1 :]), index, begins_word)
+        for number, (index, begins_word) in zip(range(1, len(parts), 2), places, strict=True)
+    ]
 
 
 def _probabilities(
@@ -99,7 +92,8 @@ def _probabilities(
     probabilities: dict[int, np.ndarray] = {}
     for start, inside in windows.items():
         row = torch.from_numpy(tokenizer.wrap(ids[start : start + longest]))
-        columns = torch.tensor([1 + mask - start for mask in inside]).to(device_of(model))
+        first = len(tokenizer.prefix) - start
+        columns = torch.tensor([first + mask for mask in inside]).to(device_of(model))
         with evaluation_mode(model):
             hidden = model.base(row[None].to(device_of(model)), causal=False)
             scores = model.scores(hidden[0].index_select(0, columns), "masked_token")
@@ -124,10 +118,9 @@ def _piece_in(gap: _Gap, tokenizer: Tokenizer, number: int) -> str | None:
     """Return the text that this piece puts into the gap, or None if it does not fit."""
     if number in tokenizer.specials or (gap.begins_word and not tokenizer.starts_word[number]):
         return None
-    piece = tokenizer.piece(number)
-    if piece in _BYTES:
+    text = tokenizer.text_of(number)
+    if text is None:
         return None
-    piece = piece.replace(SPACE, " ")
-    if gap.begins_word:
-        piece = piece.removeprefix(" ")
-    return piece if piece.strip() else None
+    if not gap.before or gap.before[-1].isspace():
+        text = text.removeprefix(" ")
+    return text if text.strip() else None

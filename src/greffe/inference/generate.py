@@ -91,7 +91,7 @@ def _generate(
 ) -> Iterator[int]:
     banned = [number for number in tokenizer.specials if number != tokenizer.eos]
     window = _Window(model)
-    ids = [tokenizer.sos, *tokenizer.encode(prompt)]
+    ids = tokenizer.begin(tokenizer.encode(prompt))
     for step in range(tokens):
         generator = torch.Generator().manual_seed(derive(seed, "generate", step))
         # Entered for each token: a mode held across a yield would leak into the caller.

@@ -8,15 +8,16 @@ int8 it is the linear layers of the blocks that are quantized, attention is comp
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from greffe.kernels.half_attention import LONGEST, by_head, pair_order
-from greffe.kernels.int8_linear import Activation, Int8Linear
+from greffe.kernels.half_attention import LONGEST, by_head
+from greffe.kernels.int8_linear import FUSED, Fused, Int8Linear
 from greffe.kernels.linear import normalize
+from greffe.model.adapters import BlockLinear
 from greffe.model.attention import AttentionMask, build_mask
 from greffe.model.base import Base
 from greffe.model.layers import Block
@@ -36,7 +37,10 @@ class InferenceBase(Base):
         nn.Module.__init__(self)  # it makes no weights of its own
         self.embedding = base.embedding
         self.embedding_scale = base.embedding_scale
+        self.embedding_norm = base.embedding_norm
+        self.embedding_projection = base.embedding_projection
         self.position = base.position
+        self.window, self.local_position = base.window, base.local_position
         self.final_norm = base.final_norm
         # Quantized layers read fp32 as fast as bf16.
         self.dtype = torch.float32 if int8 else HALF
@@ -55,22 +59,20 @@ class InferenceBase(Base):
         assert not [name for name, value in other.items() if value is not None]
         count = ids.shape[1]
         positions = default_positions(count, device=ids.device)
-        bias = self.position.bias(positions, positions)
-        mask = build_mask(count, causal=causal, lengths=lengths, device=ids.device).with_bias(bias)
-        x = self.embedding(ids)
-        if self.embedding_scale != 1.0:
-            x = x * self.embedding_scale
-        x = self.position.embed(x, positions)
-        if count <= LONGEST:
-            attend = _short_rows(mask.with_products(self.position, positions, HALF))
-        else:
-            attend = _long_rows(mask, self.position.rotation(positions, HALF))
+        mask = build_mask(count, causal=causal, lengths=lengths, device=ids.device)
+        attends = [
+            _short_rows(seen.with_products(position, positions, HALF))
+            if count <= LONGEST
+            else _long_rows(seen, position.rotation(positions, HALF))
+            for seen, position in self.views(mask, positions, positions)
+        ]
+        x = self.embed(ids, positions)
         tokens = ids.numel()
         # Rounded up: a matrix product of a new size costs a millisecond, its kernel is built then.
         flat = x.new_zeros(-(-tokens // MULTIPLE) * MULTIPLE, x.shape[-1], dtype=self.dtype)
         flat[:tokens] = x.view(tokens, -1)
         for layer in self.layers:
-            flat = layer(flat, ids.shape, attend)
+            flat = layer(flat, ids.shape, attends[layer.block.is_local])
         x = flat[:tokens].view(*ids.shape, -1)
         return x if self.final_norm is None else normalize(x, self.final_norm)
 
@@ -88,24 +90,22 @@ class InferenceLayer:
         attention, feed_forward = block.attention, block.feed_forward
         self.block = block
         self.dtype = dtype
-        self.heads = attention.heads
-        outputs = len(attention.qkv.bias)
-        head_width = outputs // 3 // self.heads
-        order = pair_order(self.heads, head_width) if is_rotated else torch.arange(outputs)
-        self.qkv = layer(attention.qkv.weight[order], attention.qkv.bias[order])
-        self.out = layer(attention.out.weight, attention.out.bias)
-        self.expand = layer(feed_forward.expand.weight, feed_forward.expand.bias)
-        self.contract = layer(feed_forward.contract.weight, feed_forward.contract.bias)
-        self.activation: Activation = (
-            "relu" if isinstance(feed_forward.activation, nn.ReLU) else "gelu"
-        )
+        order = attention.pair_order() if is_rotated else None
+        self.qkv = _converted(attention.qkv, layer, order)
+        self.out = _converted(attention.out, layer)
+        self.expand = _converted(feed_forward.expand, layer)
+        self.contract = _converted(feed_forward.contract, layer)
+        # A layer with a gate is activated in part: after the product, not by its kernel.
+        fused = feed_forward.activation in FUSED and not feed_forward.is_gated
+        self.activation: Fused | None = cast(Fused, feed_forward.activation) if fused else None
 
     def __call__(self, x: Tensor, shape: torch.Size, attend: Attend) -> Tensor:
         """[tokens, width] → [tokens, width]; the first B · T tokens are rows of a shape [B, T]."""
         first, second = self.block.attention_norm, self.block.feed_forward_norm
         if self.block.is_pre_norm:
-            x = self._mixed(normalize(x, first), shape, attend).add_(x)
+            x = self._mixed(self.block.seen(x), shape, attend).add_(x)
             return self._fed(normalize(x, second), x)
+        assert first is not None
         x = normalize(self._mixed(x, shape, attend).add_(x), first)
         return normalize(self._fed(x, x), second)
 
@@ -113,10 +113,12 @@ class InferenceLayer:
         rows, count = shape
         width = x.shape[1]
         qkv = self.qkv(x, HALF, "none")[: rows * count]
-        mixed = attend(qkv.view(rows, count, 3, self.heads, width // self.heads))
+        attention = self.block.attention
+        mixed = attend(attention.by_head(qkv.view(rows, count, -1)))
         flat = mixed.new_empty(len(x), width)
         flat[rows * count :] = 0.0
-        flat[: rows * count].view(rows, count, self.heads, -1).copy_(mixed.transpose(1, 2))
+        by_token = flat[: rows * count].view(rows, count, attention.heads, -1)
+        by_token.copy_(mixed.transpose(1, 2))
         return self.out(flat, self.dtype, "none")
 
     def _fed(self, x: Tensor, residual: Tensor) -> Tensor:
@@ -124,7 +126,9 @@ class InferenceLayer:
         # In parts, so that the wide activations stay in the processor's cache.
         for start in range(0, len(x), PART_TOKENS):
             part = slice(start, start + PART_TOKENS)
-            wider = self.expand(x[part], self.dtype, self.activation)
+            wider = self.expand(x[part], self.dtype, self.activation or "none")
+            if self.activation is None:
+                wider = self.block.feed_forward.between(wider)
             narrow = self.contract(wider, self.dtype, "none")
             torch.add(residual[part], narrow, out=result[part])
         return result
@@ -133,10 +137,11 @@ class InferenceLayer:
 class HalfLinear:
     """weight [out, in] and bias [out] of a linear layer in bf16, called as Int8Linear is."""
 
-    def __init__(self, weight: Tensor, bias: Tensor) -> None:
-        self.weight, self.bias = weight.detach().to(HALF), bias.detach().to(HALF)
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self.weight = weight.detach().to(HALF)
+        self.bias = None if bias is None else bias.detach().to(HALF)
 
-    def __call__(self, x: Tensor, dtype: torch.dtype, activation: Activation) -> Tensor:
+    def __call__(self, x: Tensor, dtype: torch.dtype, activation: Fused) -> Tensor:
         """Return the layer's output [N, out] for x [N, in], in a type and after an activation."""
         result = F.linear(x, self.weight, self.bias)
         match activation:
@@ -145,6 +150,17 @@ class HalfLinear:
             case "gelu":
                 result = F.gelu(result)
         return result.to(dtype)
+
+
+def _converted(
+    source: BlockLinear, layer: type[HalfLinear | Int8Linear], order: Tensor | None = None
+) -> HalfLinear | Int8Linear:
+    """Return a linear layer in bf16 or int8, its outputs in another order if one is given."""
+    weight = source.merged()
+    bias: Tensor | None = source.bias
+    if order is not None:
+        weight, bias = weight[order], None if bias is None else bias[order]
+    return layer(weight, bias)
 
 
 def _short_rows(mask: AttentionMask) -> Attend:

@@ -10,7 +10,6 @@ from typing import Literal
 from pydantic import Field
 
 from greffe.config.spec import Spec
-from greffe.data.pieces import SPACE
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.fill import MASK, fill
 from greffe.inference.generate import generate_text
@@ -89,7 +88,7 @@ def _gapped(tokenizer: Tokenizer, texts: Sequence[str], seed: int) -> Iterator[s
             continue
         words = list(_CONTENT_WORDS.finditer(beginning))
         # A mask is filled by one piece: prefer words that are a single piece.
-        single = [word for word in words if tokenizer.id_of(SPACE + word.group()) is not None]
+        single = [word for word in words if tokenizer.word_id(word.group()) is not None]
         if candidates := single or words:
             hidden = candidates[rng(seed, "gap", number).integers(len(candidates))]
             yield f"{beginning[: hidden.start()]}{MASK}{beginning[hidden.end() :]}"

@@ -21,15 +21,15 @@ LONGEST = 512
 """Tokens of a row: at twice as many, the fused kernel is as fast and keeps no probabilities."""
 
 
-def pair_order(heads: int, head_width: int) -> Tensor:
-    """Return an order of the outputs of queries, keys and values [3 · heads · head width].
+def pair_order(heads: int, kv_heads: int, head_width: int) -> Tensor:
+    """Return an order of the outputs of queries, keys and values [(heads + 2 kv heads) · width].
 
     In it, the even columns of each head of queries and keys come before the odd ones. Scores do not
     change, and columns 2i and 2i + 1, which are rotated together, lie in different halves.
     """
-    columns = torch.arange(3 * heads * head_width).view(3, heads, head_width)
-    halves = torch.cat((columns[:2, :, 0::2], columns[:2, :, 1::2]), dim=-1)
-    return torch.cat((halves, columns[2:])).flatten()
+    columns = torch.arange((heads + 2 * kv_heads) * head_width).view(-1, head_width)
+    rotated, values = columns[: heads + kv_heads], columns[heads + kv_heads :]
+    return torch.cat((torch.cat((rotated[:, 0::2], rotated[:, 1::2]), dim=-1), values)).flatten()
 
 
 def half_attention(

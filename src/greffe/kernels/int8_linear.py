@@ -9,12 +9,14 @@ computed in fp32 before the result is rounded to its type.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
-Activation = Literal["none", "relu", "gelu"]
+Fused = Literal["none", "relu", "gelu"]
+"""Activations that the kernel computes."""
+FUSED: tuple[Fused, ...] = get_args(Fused)
 LEVELS = 254
 """Steps between the smallest and the largest activation: one less than bytes have, for rounding."""
 ROUNDING = 1.5 * 2**23
@@ -29,7 +31,7 @@ def has_int8() -> bool:
 class Int8Linear:
     """weight [out, in] and bias [out] of a linear layer, quantized; called with activations."""
 
-    def __init__(self, weight: Tensor, bias: Tensor) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         exact = weight.detach().float()
         # A row of zeros keeps any scale; the smallest normal number avoids a division by zero.
         scales = (exact.abs().amax(dim=1) / 127).clamp(min=torch.finfo(torch.float32).tiny)
@@ -37,10 +39,10 @@ class Int8Linear:
         self.weight = torch.ops.onednn.qlinear_prepack(quantized, None)
         self.scales = scales
         self.zeros = torch.zeros(len(scales), dtype=torch.int64)
-        self.bias = bias.detach().float()
+        self.bias = torch.zeros(len(scales)) if bias is None else bias.detach().float()
 
     def __call__(
-        self, x: Tensor, dtype: torch.dtype = torch.float32, activation: Activation = "none"
+        self, x: Tensor, dtype: torch.dtype = torch.float32, activation: Fused = "none"
     ) -> Tensor:
         """Return the layer's output [N, out] for x [N, in], in a type and after an activation."""
         low, high = (float(bound) for bound in torch.aminmax(x))

@@ -20,13 +20,14 @@ from torch.autograd.function import once_differentiable
 MULTIPLE = 16  # columns: aligns the rows of the widened tensors to vector registers
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Return x [..., in] @ weight [out, in].T + bias [out], equal to F.linear up to rounding."""
     outputs, inputs = weight.shape
     if x.dtype != weight.dtype:
-        return F.linear(x, weight.to(x.dtype), bias.to(x.dtype))
-    is_half = x.dtype == torch.bfloat16
-    if is_half or outputs <= inputs or x.device.type != "cpu" or not torch.is_grad_enabled():
+        return F.linear(x, weight.to(x.dtype), None if bias is None else bias.to(x.dtype))
+    is_plain = bias is None or x.dtype == torch.bfloat16 or x.device.type != "cpu"
+    is_trained = torch.is_grad_enabled() and weight.requires_grad
+    if is_plain or outputs <= inputs or not is_trained:
         # Copying the input would cost as much as it saves.
         return F.linear(x, weight, bias)
     # torch leaves `apply` untyped.
@@ -34,10 +35,17 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return flat.view(*x.shape[:-1], outputs)
 
 
-def normalize(x: Tensor, norm: nn.LayerNorm, dtype: torch.dtype | None = None) -> Tensor:
-    """Return a layer normalization, by default in the precision of x; it is computed in fp32."""
-    # A CPU has a kernel for bf16 with weights in fp32.
-    exact = x if x.device.type == "cpu" else x.to(norm.weight.dtype)
+Norm = nn.LayerNorm | nn.RMSNorm
+
+
+def normalize(x: Tensor, norm: Norm, dtype: torch.dtype | None = None) -> Tensor:
+    """Return a normalization, by default in the precision of x; it is computed in fp32."""
+    if isinstance(norm, nn.RMSNorm):
+        exact = x.to(norm.weight.dtype)
+        return F.rms_norm(exact, norm.normalized_shape, norm.weight, norm.eps).to(dtype or x.dtype)
+    # A CPU has a kernel for bf16 with weights in fp32, if there is a bias too.
+    has_kernel = x.device.type == "cpu" and norm.bias is not None
+    exact = x if has_kernel else x.to(norm.weight.dtype)
     result = F.layer_norm(exact, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
     return result.to(dtype or x.dtype)
 

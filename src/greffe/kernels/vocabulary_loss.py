@@ -30,15 +30,18 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from greffe.kernels.device_vocabulary_loss import device_loss, device_nll
-from greffe.kernels.half_vocabulary_loss import half_loss, half_nll
+from greffe.kernels.half_vocabulary_loss import (
+    LARGEST_SUM,
+    PADDING_LOGIT,
+    half_loss,
+    half_nll,
+)
 from greffe.kernels.scratch import padded, scratch
 
 IGNORED = -100
 CHUNK_BYTES = 48 * 2**20  # of logits: five times as much is 5% faster and takes 150 MB more
 VOCAB_MULTIPLE = 64
 OTHER_MULTIPLE = 16
-LARGEST_SUM = 1e25  # of a row's exponentials: products with them stay far from overflow
-PADDING_LOGIT = -1e30  # below any real logit: its exponential is zero
 
 
 def vocabulary_loss(features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:

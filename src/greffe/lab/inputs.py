@@ -12,9 +12,9 @@ from greffe.config.options import Reading
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.config.spec import Spec
+from greffe.data.native_tokenizer import import_sentencepiece
 from greffe.data.tables import read_examples
 from greffe.data.text import check_readable, find_sources
-from greffe.data.tokenizer import import_sentencepiece
 from greffe.errors import DataError
 from greffe.lab.lab_document import LabData
 from greffe.lab.tasks import TaskSize

@@ -15,7 +15,6 @@ from torch import Tensor
 from greffe.api import Run
 from greffe.config.components import HeadSpec
 from greffe.config.recipe import Recipe
-from greffe.data.pieces import SPACE
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.forward import evaluation_mode
 from greffe.lab.lab_document import Heads, HeadShapes, NextWords, TwoAnswers, Untrained
@@ -135,8 +134,8 @@ def _likeliest(tokenizer: Tokenizer, probabilities: Tensor) -> list[tuple[str, f
 
 def _piece(tokenizer: Tokenizer, number: int) -> str:
     """Return a piece without the space before a word."""
-    piece = tokenizer.piece(number)
-    return piece.removeprefix(SPACE) or piece
+    text = tokenizer.text_of(number)
+    return (text and text.strip()) or tokenizer.piece(number)
 
 
 def _spread(count: int, most: int) -> Sequence[int]:

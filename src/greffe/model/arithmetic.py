@@ -18,12 +18,24 @@ TRAINING = 3
 def base_operations(spec: ModelSpec, lengths: Iterable[int], *, causal: bool) -> int:
     """Return the operations of a base's forward pass over rows or documents of these lengths."""
     width = spec.width
-    per_token = 2 * (4 * width * width + 2 * width * spec.feed_forward)  # products with weights
+    weights = width * (2 * width + 2 * spec.kv_width + spec.expanded + spec.feed_forward)
+    local = sum(spec.is_local(block) for block in range(spec.layers))
+    lengths = list(lengths)
     total = 0
     for length in lengths:
-        pairs = length * (length + 1) // 2 if causal else length * length  # of query and key
-        total += length * per_token + pairs * 4 * width  # scores and weighted values
-    return total * spec.layers
+        whole = _pairs(length, length, causal=causal)
+        near = _pairs(length, spec.window, causal=causal)
+        pairs = (spec.layers - local) * whole + local * near
+        # Scores and weighted values of each pair of query and key.
+        total += spec.layers * length * 2 * weights + pairs * 4 * width
+    return total + 2 * sum(lengths) * spec.embedding_width * width
+
+
+def _pairs(length: int, reach: int, *, causal: bool) -> int:
+    """Return how many pairs of query and key are at most `reach` tokens apart."""
+    reach = min(reach, length - 1)
+    before = reach * length - reach * (reach + 1) // 2
+    return length + (before if causal else 2 * before)
 
 
 def vocabulary_operations(width: int, vocab: int, positions: int, *, transform: bool) -> int:
@@ -52,10 +64,10 @@ def matrix_products(
     head."""
     width, layers = spec.width, spec.layers
     products = [
-        MatrixProduct(tokens, width, 3 * width, layers),
+        MatrixProduct(tokens, width, width + 2 * spec.kv_width, layers),
         MatrixProduct(tokens, width, width, layers),
-        MatrixProduct(tokens, width, spec.feed_forward, layers),
+        MatrixProduct(tokens, width, spec.expanded, layers),
         MatrixProduct(tokens, spec.feed_forward, width, layers),
-        MatrixProduct(predicted, width, vocab),
+        MatrixProduct(predicted, spec.token_width, vocab),
     ]
     return [product for product in products if product.rows and product.outputs and product.times]

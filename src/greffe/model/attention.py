@@ -11,8 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from greffe.config.sections import ModelSpec
 from greffe.kernels.half_attention import LONGEST, half_attention, pair_order
-from greffe.kernels.linear import linear
+from greffe.model.adapters import BlockLinear
 from greffe.model.positions.scheme import PositionScheme
 
 
@@ -49,6 +50,19 @@ class AttentionMask:
         if allowed is not None:
             bias = bias.masked_fill(~allowed, float("-inf"))
         return AttentionMask(is_causal=False, allowed=allowed, scores=bias)
+
+    def within(self, reach: int, positions: Tensor, key_positions: Tensor) -> AttentionMask:
+        """Return the mask with attention limited to keys that are at most `reach` tokens away."""
+        distances = (positions[:, :, None] - key_positions[:, None, :]).abs()
+        near = (distances <= reach)[:, None]  # [B or 1, 1, queries, keys]
+        if self.is_causal:
+            near = near & _causal(near.shape[-2], past=0, device=near.device)
+        elif self.allowed is not None:
+            near = near & self.allowed
+            queries, keys = near.shape[-2:]
+            if queries == keys:  # padding far from every real token attends to itself
+                near = near | torch.eye(keys, dtype=torch.bool, device=near.device)
+        return AttentionMask(is_causal=False, allowed=near)
 
     def with_products(
         self, position: PositionScheme, positions: Tensor, dtype: torch.dtype
@@ -164,13 +178,15 @@ class Cache:
 
 
 class Attention(nn.Module):
-    """Multi-head self-attention."""
+    """Multi-head self-attention; several heads may share their keys and values."""
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, spec: ModelSpec) -> None:
         super().__init__()
-        self.heads = heads
-        self.qkv = nn.Linear(width, 3 * width)
-        self.out = nn.Linear(width, width)
+        self.heads = spec.heads
+        self.kv_heads = spec.kv_heads or spec.heads
+        self.head_width = spec.head_width
+        self.qkv = BlockLinear(spec.width, spec.width + 2 * spec.kv_width, bias=spec.linear_bias)
+        self.out = BlockLinear(spec.width, spec.width, bias=spec.linear_bias)
 
     def forward(
         self,
@@ -186,7 +202,8 @@ class Attention(nn.Module):
             if mask.products is None
             else self._products(x, mask.products)
         )
-        return linear(mixed, self.out.weight, self.out.bias)
+        result: Tensor = self.out(mixed)
+        return result
 
     def _fused(
         self,
@@ -198,26 +215,42 @@ class Attention(nn.Module):
     ) -> Tensor:
         """Return what each token reads [B, T, width], with torch's fused kernels."""
         rows, count, width = x.shape
-        split = linear(x, self.qkv.weight, self.qkv.bias).view(
-            rows, count, 3, self.heads, width // self.heads
-        )
-        q, k, v = split.permute(2, 0, 3, 1, 4)  # each [B, heads, T, head width]
+        qkv: Tensor = self.qkv(x)
+        if self.kv_heads == self.heads:
+            split = qkv.view(rows, count, 3, self.heads, self.head_width)
+            q, k, v = split.permute(2, 0, 3, 1, 4)  # each [B, heads, T, head width]
+        else:
+            split = qkv.view(rows, count, -1, self.head_width).transpose(1, 2)
+            q, k, v = torch.split(split, [self.heads, self.kv_heads, self.kv_heads], dim=1)
         q, k = position.rotate(q, k, positions)
         if cache is not None:
             k, v = cache.append(k, v)
+        if self.kv_heads != self.heads:
+            shared = self.heads // self.kv_heads
+            k, v = k.repeat_interleave(shared, dim=1), v.repeat_interleave(shared, dim=1)
         added = mask.allowed if mask.scores is None else mask.scores.to(q.dtype)
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=added, is_causal=mask.is_causal)
         return mixed.transpose(1, 2).reshape(rows, count, width)
 
     def _products(self, x: Tensor, products: Products) -> Tensor:
         """Return the same in bf16 on a CPU, as matrix products."""
-        rows, count, width = x.shape
-        weight, bias = self.qkv.weight.to(x.dtype), self.qkv.bias.to(x.dtype)
-        if products.rotation is not None:
-            order = pair_order(self.heads, width // self.heads)
-            weight, bias = weight[order], bias[order]
-        qkv = F.linear(x, weight, bias).view(rows, count, 3, self.heads, width // self.heads)
+        order = None if products.rotation is None else self.pair_order()
+        qkv = self.by_head(self.qkv(x, order))
         return half_attention(qkv, products.rotation, products.added)
+
+    def pair_order(self) -> Tensor:
+        """Return the order of the outputs of `qkv` in which kernels rotate queries and keys."""
+        return pair_order(self.heads, self.kv_heads, self.head_width)
+
+    def by_head(self, qkv: Tensor) -> Tensor:
+        """Return queries, keys and values [B, T, 3, heads, head width], shared ones repeated."""
+        rows, count, _ = qkv.shape
+        if self.kv_heads == self.heads:
+            return qkv.view(rows, count, 3, self.heads, self.head_width)
+        split = qkv.view(rows, count, -1, self.head_width)
+        queries, others = split[:, :, : self.heads], split[:, :, self.heads :]
+        others = others.repeat_interleave(self.heads // self.kv_heads, dim=2)
+        return torch.cat((queries, others), dim=2).view(rows, count, 3, self.heads, -1)
 
 
 def uses_products(dtype: torch.dtype | None, device: torch.device, count: int) -> bool:

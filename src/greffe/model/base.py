@@ -11,10 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from greffe.config.sections import ModelSpec
-from greffe.kernels.linear import normalize
-from greffe.model.attention import Cache, build_mask, uses_products
-from greffe.model.layers import NORM_EPSILON, Block, select_tokens
-from greffe.model.positions.scheme import default_positions
+from greffe.kernels.linear import linear, normalize
+from greffe.model.attention import AttentionMask, Cache, build_mask, uses_products
+from greffe.model.layers import Block, build_norm, select_tokens
+from greffe.model.positions.scheme import PositionScheme, default_positions
+
+View = tuple[AttentionMask, PositionScheme]
+"""What the tokens of a block attend to, and how it represents their positions."""
 
 
 class Base(nn.Module):
@@ -22,11 +25,18 @@ class Base(nn.Module):
 
     def __init__(self, spec: ModelSpec, vocab: int) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab, spec.width)
+        self.embedding = nn.Embedding(vocab, spec.token_width)
         self.position = spec.position.build(spec)
+        self.window = spec.window
+        self.local_position = spec.position.build_local(spec) if spec.window else None
+        """Of the blocks that attend to a window, if it is another."""
+        self.embedding_norm = build_norm(spec, spec.token_width) if spec.embedding_norm else None
+        self.embedding_projection = (
+            nn.Linear(spec.token_width, spec.width) if spec.embedding_width else None
+        )
         self.dropout = nn.Dropout(spec.dropout)
-        self.blocks = nn.ModuleList(Block(spec) for _ in range(spec.layers))
-        self.final_norm = nn.LayerNorm(spec.width, eps=NORM_EPSILON) if spec.norm == "pre" else None
+        self.blocks = nn.ModuleList(Block(spec, number) for number in range(spec.layers))
+        self.final_norm = build_norm(spec) if spec.norm == "pre" else None
         self.dtype: torch.dtype | None = None
         """Of matrix products and activations in the blocks, if it is not that of the weights."""
         self.embedding_scale = math.sqrt(spec.width) if spec.scale_embedding else 1.0
@@ -63,21 +73,45 @@ class Base(nn.Module):
             documents=documents,
             past=past,
             device=ids.device,
-        ).with_bias(self.position.bias(positions, key_positions))
+        )
+        views = self.views(mask, positions, key_positions)
         if cache is None and uses_products(self.dtype, ids.device, count):
-            mask = mask.with_products(self.position, positions, torch.bfloat16)
-        x: Tensor = self.embedding(ids)
-        if self.embedding_scale != 1.0:
-            x = x * self.embedding_scale
+            views = [
+                (mask.with_products(position, positions, torch.bfloat16), position)
+                for mask, position in views
+            ]
         # The sum of all branches stays as precise as the weights: bf16 would round small ones away.
-        x = self.dropout(self.position.embed(x, positions))
+        x: Tensor = self.dropout(self.embed(ids, positions))
         for index, block in enumerate(self.blocks):
             layer = None if cache is None else cache.layers[index]
             is_last = index == len(self.blocks) - 1
             some = chosen if is_last else None
-            x = block(x, mask, self.position, positions, layer, some, self.dtype)
+            assert isinstance(block, Block)
+            mask, position = views[block.is_local]
+            x = block(x, mask, position, positions, layer, some, self.dtype)
         if chosen is not None and not self.blocks:
             x = select_tokens(x, chosen)
         if self.final_norm is None:
             return x if self.dtype is None else x.to(self.dtype)
         return normalize(x, self.final_norm, self.dtype)
+
+    def embed(self, ids: Tensor, positions: Tensor) -> Tensor:
+        """Return the vectors [B, T, width] of ids [B, T] at positions [B or 1, T]."""
+        x: Tensor = self.embedding(ids)
+        if self.embedding_scale != 1.0:
+            x = x * self.embedding_scale
+        x = self.position.embed(x, positions)
+        if self.embedding_norm is not None:
+            x = normalize(x, self.embedding_norm)
+        if self.embedding_projection is not None:
+            x = linear(x, self.embedding_projection.weight, self.embedding_projection.bias)
+        return x
+
+    def views(self, mask: AttentionMask, positions: Tensor, key_positions: Tensor) -> list[View]:
+        """Return what blocks without a window see, then those with one, if there are any."""
+        bias = self.position.bias(positions, key_positions)
+        views: list[View] = [(mask.with_bias(bias), self.position)]
+        if self.window:
+            near = mask.within(self.window, positions, key_positions)
+            views.append((near.with_bias(bias), self.local_position or self.position))
+        return views

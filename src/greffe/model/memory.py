@@ -15,7 +15,7 @@ from greffe.errors import OutOfMemoryError
 from greffe.kernels.half_attention import LONGEST
 from greffe.kernels.vocabulary_loss import CHUNK_BYTES
 from greffe.machine import available_memory, local_ranks
-from greffe.model.formulas import base_formulas, count_parameters
+from greffe.model.formulas import base_formulas, count_parameters, lora_formulas
 
 FLOAT = 4
 HALF = 2
@@ -85,6 +85,8 @@ def training_need(
     heads = list(heads)
     weights = weights_need(spec, vocab, heads).weights
     frozen = FLOAT * _frozen_parameters(spec, vocab, train)
+    if train.lora.rank:
+        weights += FLOAT * sum(value for _, value in lora_formulas(spec, train).values())
     tokens = batch.rows / batch.parts * batch.row_tokens
     kept = tokens * _kept_per_token(spec, train, batch)
     kept += _bias(spec, batch) + tokens * batch.predicted * 6 * spec.width
@@ -142,17 +144,13 @@ def _available_here() -> int | None:
 
 def _frozen_parameters(spec: ModelSpec, vocab: int, train: TrainSpec) -> int:
     """Return the parameters that get no gradient: of the embedding and the lowest blocks."""
+    if train.freeze == "base" or train.lora.rank:
+        return count_parameters(spec, vocab, [])
     if train.freeze == 0:
         return 0
-    if train.freeze == "base":
-        return count_parameters(spec, vocab, [])
     formulas = base_formulas(spec, vocab)
-    return formulas["embedding"][1] + _frozen_blocks(spec, train) * formulas["one_layer"][1]
-
-
-def _frozen_blocks(spec: ModelSpec, train: TrainSpec) -> int:
-    frozen = spec.layers + 1 if train.freeze == "base" else train.freeze
-    return min(max(0, frozen - 1), spec.layers)
+    blocks = train.frozen_blocks(spec.layers)
+    return formulas["embedding"][1] + blocks * formulas["one_layer"][1]
 
 
 def _kept_per_token(spec: ModelSpec, train: TrainSpec, batch: BatchShape) -> float:
@@ -161,19 +159,32 @@ def _kept_per_token(spec: ModelSpec, train: TrainSpec, batch: BatchShape) -> flo
     A block keeps its two normalized inputs, queries, keys and values, the attention's output before
     and after its heads are joined, the residual stream, both sides of its activation, what
     dropout leaves of its two branches, and what positions add. In bf16, short rows also keep the
-    probabilities of their attention, and nothing for positions.
+    probabilities of their attention, and nothing for positions. A frozen matrix does not keep its
+    input, unless its adapter does, with a few numbers more.
     """
     by_products = _is_half(train) and batch.row_tokens <= LONGEST
     vectors = 8 + (2 if spec.dropout else 0) + (0 if by_products else spec.position.kept_vectors)
-    block = vectors * spec.width + 2 * spec.feed_forward
+    # A gate adds one more side: both halves before it, their product after it.
+    block = vectors * spec.width + spec.feed_forward + spec.expanded
+    block += spec.feed_forward if spec.gated else 0
+    if train.lora.rank:
+        block += len(train.lora.targets) * train.lora.rank
+        inputs = _matrix_inputs(spec)
+        block -= sum(inputs[target] for target in inputs if target not in train.lora.targets)
     if by_products:
         block += round(spec.heads * batch.row_tokens)
     elif batch.is_packed:
         # The mask of a packed row is as wide as the row, and every block has a copy as numbers.
         block += round(batch.row_tokens)
     # The backward pass holds the gradients of one block's widest tensors.
-    passing = 2 * max(3 * spec.width, spec.feed_forward)
-    return (spec.layers - _frozen_blocks(spec, train)) * block + 2 * spec.width + passing
+    passing = 2 * max(3 * spec.width, spec.expanded)
+    return (spec.layers - train.frozen_blocks(spec.layers)) * block + 2 * spec.width + passing
+
+
+def _matrix_inputs(spec: ModelSpec) -> dict[str, int]:
+    """Return the inputs of each matrix of a block, which only its own gradient needs."""
+    width = spec.width
+    return {"qkv": width, "out": width, "expand": width, "contract": spec.feed_forward}
 
 
 def _bias(spec: ModelSpec, batch: BatchShape) -> float:
@@ -191,7 +202,7 @@ def _vocabulary_loss(
     scoring = [head for head in heads if head.by_piece]
     if not scoring or not batch.predicted:
         return 0
-    table = FLOAT * vocab * spec.width
+    table = FLOAT * vocab * spec.token_width
     tokens = batch.rows / batch.parts * batch.row_tokens * batch.predicted
     size = HALF if _is_half(train) else FLOAT
     return (size / FLOAT + len(scoring)) * table + min(CHUNK_BYTES, size * vocab * tokens)

@@ -35,7 +35,7 @@ class Model(nn.Module):
         self.head_specs = dict(head_specs)
         self.base = Base(spec, vocab)
         self.heads = nn.ModuleDict(
-            {kind: head.build(spec.width, vocab) for kind, head in head_specs.items()}
+            {kind: head.build(spec, vocab) for kind, head in head_specs.items()}
         )
 
     def vocabulary_head(self, kind: str) -> VocabularyHead:
@@ -138,16 +138,18 @@ def _initialize(
 ) -> None:
     if name == "bias":
         parameter.zero_()
-    elif isinstance(module, nn.LayerNorm):
+    elif isinstance(module, nn.LayerNorm | nn.RMSNorm):
         parameter.fill_(1.0)
     elif isinstance(module, nn.Embedding) and spec.scale_embedding:
         parameter.normal_(0.0, 1 / math.sqrt(spec.width), generator=generator)
     elif not isinstance(module, nn.Linear) or is_small:
         parameter.normal_(0.0, INIT_STD, generator=generator)
-    elif spec.norm == "post":
+    elif spec.norm == "post" and not spec.embedding_norm:
         nn.init.xavier_uniform_(parameter, generator=generator)
     else:
-        # Every block adds two branches to the residual stream: keep the size of the sum.
+        # Every block adds two branches to the residual stream: keep the size of the sum. After
+        # norms that follow each branch it has a fixed size, as in BERT.
         is_branch_end = path.endswith(("attention.out", "feed_forward.contract"))
+        is_branch_end &= spec.norm == "pre"
         std = INIT_STD / math.sqrt(2 * spec.layers) if is_branch_end else INIT_STD
         parameter.normal_(0.0, std, generator=generator)

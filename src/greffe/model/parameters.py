@@ -7,7 +7,7 @@ Knows nothing of how the table is printed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from greffe.config.components import HeadSpec
@@ -40,12 +40,14 @@ class Account:
     heads: dict[str, ParameterRow]
     totals: dict[str, ParameterRow]
     """Base and one head together, by the head's kind."""
+    published: tuple[ParameterRow, ...] = ()
+    """Of an imported base: what other parameters hold here or what was cut, and the sum."""
 
     @property
     def rows(self) -> list[ParameterRow]:
         """All rows in the order of the table."""
         pairs = [row for kind in self.heads for row in (self.heads[kind], self.totals[kind])]
-        return [*self.blocks, self.base, *pairs]
+        return [*self.blocks, self.base, *pairs, *self.published]
 
     def to_json(self) -> dict[str, Any]:
         """Return the account as plain dictionaries and numbers."""
@@ -62,12 +64,22 @@ class Account:
                 }
                 for kind, row in self.heads.items()
             },
+            **({"published": self._published()} if self.published else {}),
+        }
+
+    def _published(self) -> dict[str, Any]:
+        *folded, total = self.published
+        return {
+            "closed": total.closed,
+            "counted": total.counted,
+            "folded": {row.block: row.closed for row in folded},
         }
 
 
 def default_heads(spec: ModelSpec) -> dict[str, HeadSpec]:
     """Return one head of each kind, as a recipe with this model would have them."""
-    return {kind: head.for_model(spec) for kind, head in HeadSpec.kinds().items()}
+    kinds = {kind: head for kind, head in HeadSpec.kinds().items() if not head.is_imported}
+    return {kind: head.for_model(spec) for kind, head in kinds.items()}
 
 
 def account(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Account:
@@ -85,7 +97,7 @@ def account(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Accou
     head_rows = {}
     totals = {}
     for kind, head in heads.items():
-        formula, closed = head.parameters(spec.width, vocab)
+        formula, closed = head.parameters(spec, vocab)
         counted = _count(model, f"heads.{kind}.")
         note = "tied" if getattr(head, "tied", False) else ""
         row = _row(f"{kind}_head", formula, closed, counted, note=note)
@@ -100,16 +112,42 @@ def account(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Accou
     return Account(tuple(blocks), base, head_rows, totals)
 
 
+def with_published(
+    account: Account, spec: ModelSpec, folded: Mapping[str, int], counted: int
+) -> Account:
+    """Return the account of an imported base with the sum as it was published.
+
+    `folded` are parameters that are part of others here, or cut; `counted` is the sum in its files.
+    """
+    rows = [
+        _row(name, _table(value, spec.token_width), value, value, note="folded or cut")
+        for name, value in folded.items()
+    ]
+    pooler = account.heads.get("pooled")
+    parts = [account.base.closed, *([pooler.closed] if pooler else []), *folded.values()]
+    formula = " + ".join(f"{part:,}" for part in parts)
+    total = _row("as published", formula, sum(parts), counted, is_total=True)
+    return replace(account, published=(*rows, total))
+
+
+def _table(value: int, width: int) -> str:
+    """Return a number of parameters as rows of a table, if they are."""
+    return f"{value:,}" if value % width else f"{value // width:,} × {width}"
+
+
 def _blocks(spec: ModelSpec, vocab: int, model: Model) -> list[ParameterRow]:
-    # Count the parts of a layer in a model with one layer: the base may have none.
-    one_layer = empty_model(spec.model_copy(update={"layers": 1}), vocab, {})
+    # Count the parts of a layer in a model with two layers: the base may have none.
+    # The second one, as the first may have no norm before its attention.
+    two_layers = empty_model(spec.model_copy(update={"layers": 2}), vocab, {})
 
     def in_layer(*parts: str) -> int:
-        return sum(_count(one_layer, f"base.blocks.0.{part}") for part in parts)
+        return sum(_count(two_layers, f"base.blocks.1.{part}") for part in parts)
 
     counted = {
         "embedding": _count(model, "base.embedding."),
         "positions": _count(model, "base.position."),
+        "embedding_norm": _count(model, "base.embedding_norm."),
+        "embedding_projection": _count(model, "base.embedding_projection."),
         "attention_qkv": in_layer("attention.qkv."),
         "attention_output": in_layer("attention.out."),
         "feed_forward": in_layer("feed_forward."),

@@ -6,7 +6,7 @@ Loading is strict: a base that does not fit exactly is an error that names the t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +23,9 @@ from greffe.model.tensor_header import Shape, read_header
 from greffe.storage import read_file, write_atomic
 
 BASE = "base."
+POSITIONS = "base.position.weight"
+FREE_CHOICES = frozenset(("family", "context", "dropout", "tied", "head_bias", "head_activation"))
+"""Choices of a model that leave the meaning of its base's tensors as it is."""
 
 
 # --- tensors ------------------------------------------------------------------------------------
@@ -77,7 +80,11 @@ def check_shapes(path: Path, model: Model) -> None:
     _check_exact(_shapes(model.state_dict()), read_header(path).shapes, str(path))
 
 
-def check_finite(weights: Mapping[str, Tensor], path: Path) -> None:
+def check_finite(
+    weights: Mapping[str, Tensor],
+    path: Path,
+    hint: str = "the training diverged: train again with a lower learning rate",
+) -> None:
     """Raise a CorruptError that names the first tensor of a file that is not finite."""
     for name, tensor in weights.items():
         if not tensor.isfinite().all():
@@ -86,15 +93,20 @@ def check_finite(weights: Mapping[str, Tensor], path: Path) -> None:
                 expected="finite numbers",
                 found=f"{int((~tensor.isfinite()).sum()):,} of {tensor.numel():,} values of "
                 f"{name} are NaN or infinite",
-                hint="the training diverged: train again with a lower learning rate",
+                hint=hint,
             )
 
 
 def tensors_hash(tensors: Mapping[str, Tensor]) -> str:
     """Return a SHA-256 over names, shapes and values; equal weights have equal hashes."""
+    return stream_hash((name, tensors[name]) for name in sorted(tensors))
+
+
+def stream_hash(tensors: Iterable[tuple[str, Tensor]]) -> str:
+    """Return the same for tensors that come one by one, in the order of their names."""
     digest = hashlib.sha256()
-    for name in sorted(tensors):
-        tensor = tensors[name].detach().cpu().contiguous()
+    for name, tensor in tensors:
+        tensor = tensor.detach().cpu().contiguous()
         digest.update(f"{name}:{tensor.dtype}:{tuple(tensor.shape)};".encode())
         digest.update(tensor.numpy().tobytes())
     return digest.hexdigest()
@@ -155,6 +167,8 @@ def transfer(
 ) -> Transfer:
     """Load a parent's weights into a model: the base exactly, each head whole or not at all."""
     own = model.state_dict()
+    if POSITIONS in own:
+        weights = cut_positions(weights, len(own[POSITIONS]))
     base_names = [name for name in own if name.startswith(BASE)]
     _check_exact(
         _shapes({name: own[name] for name in base_names}),
@@ -178,16 +192,29 @@ def transfer(
     )
 
 
+def cut_positions(weights: Mapping[str, Tensor], context: int) -> Mapping[str, Tensor]:
+    """Return weights whose learned positions, if there are any, end with a shorter context."""
+    if POSITIONS not in weights:
+        return weights
+    return {**weights, POSITIONS: weights[POSITIONS][:context]}
+
+
 def check_same_architecture(parent: ModelSpec, own: ModelSpec, source: str) -> None:
-    """Raise a MismatchError if a choice that changes the meaning of the tensors differs."""
-    names = (
-        *("width", "layers", "feed_forward", "heads"),
-        *("position", "norm", "activation", "scale_embedding"),
-    )
+    """Raise a MismatchError if a choice that changes the meaning of the tensors differs.
+
+    Learned positions can be cut to a shorter context, not extended to a longer one.
+    """
+    if own.position.kind == parent.position.kind == "learned" and own.context > parent.context:
+        raise MismatchError(
+            f"{source} has learned positions, which end with its context.",
+            expected=f"model.context = {parent.context} or less",
+            found=f"{own.context}",
+            hint="longer texts are cut, or read in windows",
+        )
     changed = [
         f"model.{name} was {getattr(parent, name)!r}, now {getattr(own, name)!r}"
-        for name in names
-        if getattr(parent, name) != getattr(own, name)
+        for name in ModelSpec.model_fields
+        if name not in FREE_CHOICES and getattr(parent, name) != getattr(own, name)
     ]
     if changed:
         raise MismatchError(

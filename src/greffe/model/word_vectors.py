@@ -66,7 +66,7 @@ def start_embedding(model: Model, pieces: Tensor, counts: Tensor, seed: int) -> 
     counts [pieces, contexts] is overwritten. Rows without neighbors, and columns beyond the size of
     the table, keep their values.
     """
-    is_known, vectors = word_vectors(counts, model.spec.width, seed)
-    size = COORDINATE * math.sqrt(model.spec.width) / model.base.embedding_scale
+    is_known, vectors = word_vectors(counts, model.spec.token_width, seed)
+    size = COORDINATE * math.sqrt(model.spec.token_width) / model.base.embedding_scale
     model.base.embedding.weight[pieces[is_known], : vectors.shape[1]] = vectors * size
     return len(vectors)

@@ -69,7 +69,7 @@ class NextSentenceObjective(LanguageObjective):
         self.weight = spec.weight
         self.masker = Masker(spec, tokenizer)
         self.ends_sentence = np.array(
-            [tokenizer.piece(number).endswith(SENTENCE_ENDS) for number in range(tokenizer.size)]
+            [(tokenizer.text_of(id) or "").endswith(SENTENCE_ENDS) for id in range(tokenizer.size)]
         )
 
     @property

@@ -48,5 +48,6 @@ def _resumed(
             f"{what}: the run was started on {begun.device}, now it computes on "
             f"{compute.device.type}: the result will differ in the last digits"
         )
-    warn_if_slow(compute, products, what)
+    advice = "for fp32, start a new run with --from"
+    warn_if_slow(compute, products, what, begun="run", advice=advice)
     return compute

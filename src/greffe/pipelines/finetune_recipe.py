@@ -12,9 +12,10 @@ from greffe.config.options import Training
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.config.sections import Classification, Pooler, TrainSpec
+from greffe.data.native_tokenizer import train_tokenizer
 from greffe.data.pieces import LOWERCASE
 from greffe.data.tables import Example
-from greffe.data.tokenizer import Tokenizer, train_tokenizer
+from greffe.data.tokenizer import Tokenizer
 from greffe.errors import RecipeError
 from greffe.model.weights import check_same_architecture
 from greffe.objectives.masking import Masker, MaskingSpec
@@ -77,6 +78,9 @@ def finetune_recipe(start: Start, training: Training, afterwards: Recipe | None 
         )
     if start.parent is not None:
         check_same_architecture(start.parent.recipe().model, recipe.model, start.parent.name)
+    elif recipe.train.lora.rank:
+        notice("from scratch: all weights are trained, without LoRA, which is for trained bases")
+        recipe = recipe.with_changes(["train.lora.rank=0"])
     if afterwards is None:
         return recipe
     then = {"finetune": afterwards.finetune, "classification": afterwards.classification}

@@ -16,11 +16,14 @@ from greffe.config.sections import TrainSpec
 from greffe.data.batches import Batch
 from greffe.errors import DivergedError, InterruptedRunError
 from greffe.inference.forward import device_of
+from greffe.model.adapters import merge_adapters
 from greffe.model.model import Model
 from greffe.model.weights import is_finite, load_exact, load_weights, save_tensors
 from greffe.objectives.objective import Objective
+from greffe.pipelines.lora import adapt
 from greffe.pipelines.run_folder import complete_run
-from greffe.progress import Progress, format_count, notice
+from greffe.pipelines.step_log import log_step, position, progress_detail
+from greffe.progress import Progress, notice
 from greffe.run import RunDirectory
 from greffe.training.checkpoint import (
     TrainingState,
@@ -37,7 +40,7 @@ from greffe.training.distributed import World
 from greffe.training.interruption import Interruption
 from greffe.training.loop import Step, lower_rate, train
 from greffe.training.optim import build_optimizer
-from greffe.training.prefetch import prefetch
+from greffe.training.prefetch import prefetch_batches
 from greffe.training.schedule import Budget, Cadence, Clock
 
 FEW_STEPS = 10
@@ -71,12 +74,16 @@ def fit(
 ) -> TrainingState:
     """Train until the budget is used up or patience runs out; leave the model as kept.
 
+    With LoRA, the model has adapters in training, and they are in its checkpoints; they are merged
+    into the weights at the end.
     A training that diverges is an error: weights are kept only if they are finite, and if their
     score in validation is (without validation, their loss on the last batch).
     """
     if spec.patience and task.evaluate is None:
         notice(f"{task.name}: nothing is held out for validation: patience has no effect")
     plan = _Plan.of(task, spec, world)
+    if spec.adapted_blocks(model.spec.layers):
+        adapt(model, spec, task.seed, task.name)
     optimizer = build_optimizer(model, spec, model.spec.layers)
     state = _load_state(run, model, optimizer)
     if world.is_main:
@@ -100,6 +107,7 @@ def fit(
     if spec.keep == "best" and state.best_step is not None and state.best_step != state.step:
         world.barrier()
         _restore_best(run, model, state, task.name)
+    merge_adapters(model)
     return state
 
 
@@ -136,7 +144,7 @@ def _train(
     device = device_of(model)
     with (
         Interruption() as interruption,
-        prefetch(_in_reach(task, device), always=device.type != "cpu") as prepared,
+        prefetch_batches(task.batches, device) as prepared,
         Progress(task.name, budget.total, start=budget.spent(start)) as progress,
     ):
         steps = train(
@@ -161,12 +169,12 @@ def _train(
             if logs or evaluates or saves or step.is_interrupted:
                 step.outcome.read()  # waits for a GPU, on all ranks; other steps are not waited for
             if step.outcome.is_read:
-                _report(run, state, step, is_due=logs, is_main=world.is_main)
+                log_step(run, state, step, is_due=logs, is_main=world.is_main)
             state = _advance(state, step)
             if task.evaluate is not None and evaluates:
                 state = _evaluate(run, model, state, step, plan)
                 is_over = _is_out_of_patience(spec, state)
-            detail = _detail(step, start) if step.outcome.is_read else None
+            detail = progress_detail(step, start) if step.outcome.is_read else None
             progress.set(budget.spent(step.clock), detail)
 
             is_end = is_last or is_over
@@ -181,18 +189,6 @@ def _train(
                     hint="continue with the same command and --resume",
                 )
     return state
-
-
-def _in_reach(task: Task, device: torch.device) -> Callable[[int], Sequence[Batch]]:
-    """Return the task's batches, in pinned memory if a GPU is to copy them without waiting."""
-    if device.type != "cuda":
-        return task.batches
-
-    def pinned(step: int) -> list[Batch]:
-        with torch.cuda.device(device):  # a setting of each thread
-            return [part.pinned() for part in task.batches(step)]
-
-    return pinned
 
 
 def finish(run: RunDirectory, model: Model, state: TrainingState, spec: TrainSpec) -> None:
@@ -288,7 +284,7 @@ def _evaluate(
         )
     check_evaluated(evaluated, f"step {state.step}")
     state = _keep_best(run, model, state, evaluated, is_main=plan.world.is_main)
-    notice(f"{plan.task.name}: {_position(step, plan.budget)} · {evaluated.line}")
+    notice(f"{plan.task.name}: {position(step, plan.budget)} · {evaluated.line}")
     return state
 
 
@@ -382,48 +378,3 @@ def _kept_on_disk(run: RunDirectory) -> str:
     if last is None:
         return "no checkpoint was saved"
     return f"the state of step {checkpoint_step(last)} is saved in {run.path}"
-
-
-# --- logging ------------------------------------------------------------------------------------
-
-
-def _report(
-    run: RunDirectory, state: TrainingState, step: Step, *, is_due: bool, is_main: bool
-) -> None:
-    """Log a step that is due or was skipped; say what was skipped since the last one read."""
-    if is_main and (is_due or step.is_skipped):
-        run.log(**_log_line(step))
-    skipped = step.outcome.read().skipped - state.skipped
-    if skipped == 1 and step.is_skipped:
-        notice(f"step {step.clock.step}: the loss is not finite; step skipped")
-    elif skipped:
-        notice(f"step {step.clock.step}: {skipped} steps were skipped; their loss is not finite")
-
-
-def _log_line(step: Step) -> dict[str, Any]:
-    return {
-        "step": step.clock.step,
-        "kind": "train",
-        "seconds": round(step.clock.seconds, 3),
-        "tokens": step.clock.tokens,
-        "loss": step.loss,
-        **(step.terms if len(step.terms) > 1 else {}),
-        "lr": step.lr,
-        "gradient_norm": step.gradient_norm,
-        "tokens_per_second": round(
-            step.tokens / max(step.clock.seconds - step.before.seconds, 1e-9)
-        ),
-        "skipped": step.is_skipped,
-    }
-
-
-def _detail(step: Step, start: Clock) -> str:
-    seconds = max(step.clock.seconds - start.seconds, 1e-9)
-    speed = format_count((step.clock.tokens - start.tokens) / seconds)
-    return f"step {step.clock.step} · {speed} tokens/s · loss {step.loss:.3f}"
-
-
-def _position(step: Step, budget: Budget) -> str:
-    if budget.span.unit == "epochs":
-        return f"epoch {step.clock.step / budget.steps_per_epoch:.3g}"
-    return f"step {step.clock.step}"

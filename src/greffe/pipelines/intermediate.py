@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from greffe.config.lora import LoraSpec
 from greffe.config.options import Output, Reading, Tables, Training
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
@@ -45,8 +46,10 @@ HELD_OUT_FRACTION, MOST_HELD_OUT = 0.02, 1000
 SHARED = {
     "objective": ("pooler", "direction", "dropout", "lowercase"),
     "train": ("device", "precision", "threads", "compile", "checkpoint_every"),
+    "train.lora": tuple(LoraSpec.model_fields),
 }
-"""What the target's recipe decides for the first stage too: the head's shape, the machine."""
+"""What the target's recipe decides for the first stage too: the head's shape, the machine, and
+whether it can hold a training of all weights."""
 
 
 @dataclass(frozen=True)
@@ -181,9 +184,10 @@ def _check_same_start(
 def _shared_changes(target: Recipe, changes: Sequence[str]) -> list[str]:
     """Return changes of the first stage's recipe, after which the target can load all weights."""
     tree = target.model_dump(mode="json")
+    sections = {**tree, "train.lora": tree["train"]["lora"]}
     architecture = [change for change in changes if change.strip().startswith("model.")]
     return architecture + [
-        f"{section}.{key}={json.dumps(tree[section][key])}"
+        f"{section}.{key}={json.dumps(sections[section][key])}"
         for section, keys in SHARED.items()
         for key in keys
     ]

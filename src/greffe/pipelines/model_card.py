@@ -48,21 +48,26 @@ def write_model_card(run: RunDirectory) -> None:
 def model_card(run: RunDirectory) -> str:
     """Return what a run is, how to use it, its data, results and lineage, as Markdown."""
     manifest = run.manifest()
+    results = _results(manifest)
     sections = [
         CARD_MARK,
-        f"# {markdown_text(run.path.resolve().name)}",
+        f"# {markdown_text(_title(run, manifest))}",
         _summary(run, manifest),
         "## Usage",
         "`RUN` is the path of this folder.",
         _usage(manifest),
         "## Data",
         _data(manifest),
-        "## Results",
-        _table(("metric", "value"), _results(manifest)),
+        *(["## Results", _table(("metric", "value"), results)] if results else []),
         "## Lineage",
         _table(("", ""), _lineage(manifest)),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _title(run: RunDirectory, manifest: Manifest) -> str:
+    # The folder of a base in the cache of imports has no name that says anything.
+    return run.recipe().name if manifest.imported else run.path.resolve().name
 
 
 def _summary(run: RunDirectory, manifest: Manifest) -> str:
@@ -77,7 +82,13 @@ def _summary(run: RunDirectory, manifest: Manifest) -> str:
     if manifest.kind == "language-model":
         reads = " and ".join(manifest.directions)
         objective = recipe.objective.kind
-        return f"A language model with {size}; objective {objective}, attention {reads}."
+        origin = (
+            f" It was imported from {markdown_text(manifest.imported.source)}, which says how it "
+            "was trained and under which terms it may be used."
+            if manifest.imported
+            else ""
+        )
+        return f"A language model with {size}; objective {objective}, attention {reads}.{origin}"
     return f"A text classifier with {size}; attention {manifest.direction}. {_classes(manifest)}"
 
 
@@ -112,6 +123,8 @@ def _usage(manifest: Manifest) -> str:
 
 def _data(manifest: Manifest) -> str:
     lineage = manifest.lineage
+    if manifest.imported:
+        return "See where it was imported from."
     if not lineage.data:
         return "The run was not trained on data of its own."
     sizes = dict(lineage.sizes)
@@ -141,6 +154,7 @@ def _lineage(manifest: Manifest) -> list[tuple[str, str]]:
     rows = [
         ("parent", markdown_text(lineage.parent or "none")),
         ("weights of the parent", lineage.parent_weights),
+        ("revision of the parent", manifest.imported and manifest.imported.revision),
         ("vocabulary transfer", "yes" if lineage.vocabulary_transfer else None),
         ("base before training", lineage.initial_base),
         ("weights", manifest.weights),

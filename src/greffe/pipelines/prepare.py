@@ -31,11 +31,12 @@ from greffe.data.corpus import (
     write_manifest,
 )
 from greffe.data.encoding import CHUNK_BYTES, Written, cut_chunks, write_shards
+from greffe.data.native_tokenizer import check_vocab, import_sentencepiece, train_tokenizer
 from greffe.data.pieces import LOWERCASE, Step, canonical
 from greffe.data.scan import ASSIGNMENTS_FILE, Scan, read_again, read_sample, scan_documents
 from greffe.data.shards import check_shard
 from greffe.data.text import check_readable, find_sources, source_identity
-from greffe.data.tokenizer import Tokenizer, check_vocab, import_sentencepiece, train_tokenizer
+from greffe.data.tokenizer import Tokenizer
 from greffe.errors import (
     CorruptError,
     DataError,

@@ -221,6 +221,13 @@ def _choose_recipe(request: _Request, output: Output, world: World) -> Recipe:
         training = replace(training, changes=changes)
     recipe = choose_recipe(training, parent, autosized)
     language_spec(recipe.objective)
+    if parent is None and recipe.train.lora.rank:
+        raise RecipeError(
+            "LoRA adapts a trained base, and no run is given.",
+            expected="--from RUN with train.lora.rank, or train.lora.rank = 0",
+            found=f"train.lora.rank = {recipe.train.lora.rank} without --from",
+            hint="a new base is trained whole: --set train.lora.rank=0",
+        )
     if parent is not None:  # a mismatch is an error before the work starts
         check_same_architecture(parent.recipe().model, recipe.model, parent.name)
     return recipe
@@ -365,6 +372,8 @@ def _initialize(
         taken = transfer(model, weights, parent.name, keep_heads=True)
     else:
         taken, digest = transfer_vocabulary(model, parent, text, recipe, world, is_new=is_new)
+        if recipe.train.lora.rank:
+            notice("pretrain: LoRA does not train the embedding of the new vocabulary")
     world.broadcast_weights(model)  # a parent in training may change while the ranks read it
     notice(taken.describe(parent.name, request.training.show_tensors))
     return digest

@@ -7,12 +7,16 @@ of the new text are rotated into the parent's space and mixed in.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
+from torch import Tensor
 
 from greffe.config.recipe import Recipe
 from greffe.data.corpus import Corpus
 from greffe.data.piece_mapping import map_pieces, shared_pieces
 from greffe.model.embedding_transfer import add_word_vectors, transferred_embeddings
+from greffe.model.memory import FLOAT, format_bytes
 from greffe.model.model import Model
 from greffe.model.weights import Transfer, transfer
 from greffe.model.word_vectors import word_vectors
@@ -41,12 +45,12 @@ def transfer_vocabulary(
     old, new = load_tokenizer(parent), text.tokenizer
     spellings = map_pieces(new, old)
     shared = torch.tensor(shared_pieces(new, old, spellings))
-    taken = transfer(
-        model, transferred_embeddings(weights, spellings), parent.name, keep_heads=True
-    )
+    transferred = transferred_embeddings(weights, spellings)
+    taken = transfer(model, transferred, parent.name, keep_heads=True)
     notice(
         f"vocabulary transfer: {old.size:,} pieces of {parent.name} → {new.size:,} pieces of this "
-        f"text; {int(shared.sum()):,} are in both, the others start as a mean of old pieces"
+        f"text; {int(shared.sum()):,} are in both, the others start as a mean of old pieces; "
+        f"{_sizes(weights, transferred)}"
     )
     if is_new and recipe.warm_start == "word_vectors":
         # On one rank alone, as in a warm start.
@@ -56,9 +60,16 @@ def transfer_vocabulary(
     return taken, digest
 
 
-def _mix_word_vectors(model: Model, text: Corpus, shared: torch.Tensor, seed: int) -> None:
+def _sizes(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> str:
+    """Return the size of the weights before and after, and what was saved."""
+    old, new = (FLOAT * sum(map(Tensor.numel, weights.values())) for weights in (before, after))
+    change = f"the weights go from {format_bytes(old)} to {format_bytes(new)}"
+    return f"{change}, {format_bytes(old - new)} saved" if new < old else change
+
+
+def _mix_word_vectors(model: Model, text: Corpus, shared: Tensor, seed: int) -> None:
     pieces, counts, _ = count_neighbours(text)
-    is_known, vectors = word_vectors(counts, model.spec.width, seed)
+    is_known, vectors = word_vectors(counts, model.spec.token_width, seed)
     pieces = pieces[is_known]
     if add_word_vectors(model.base.embedding.weight, pieces, vectors, shared[pieces]):
         notice(f"word vectors: mixed into {len(pieces):,} of {text.tokenizer.size:,} pieces")

@@ -5,12 +5,19 @@ Knows the study document and catalogs, nothing of pages.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from greffe.report.catalog import Catalog
 from greffe.report.report_table import Table, TableBuilder, bounds, cell
 from greffe.report.verdict import arm_name, arm_names
 from greffe.study.document import Arm, Comparison, EpochPoint, LabelPoint, Saving, StudyDocument
+
+MOST_CLASSES = 20
+"""In a confusion matrix: more cells cannot be read, and their table would be megabytes."""
+MOST_CONFUSIONS = 15
+"""Of each arm, where there are more classes."""
+_Confusion = tuple[Arm, str, str, float, float]
 
 
 def arms_table(document: StudyDocument, catalog: Catalog) -> Table:
@@ -174,22 +181,48 @@ def savings_table(document: StudyDocument, catalog: Catalog) -> Table:
 
 
 def confusion_table(document: StudyDocument, catalog: Catalog, only: Arm | None = None) -> Table:
-    """Return one row per true and predicted class, of one arm or of all."""
+    """Return one row per true and predicted class, of one arm or of all.
+
+    Of many classes, only pairs that occur.
+    """
+    is_large = has_many_classes(document)
+    arms = [only] if only else document.arms
+    rows = [one for arm in arms for one in _confusions(document, arm) if one[3] or not is_large]
+    return _table_of_confusions("confusion", rows, catalog)
+
+
+def frequent_confusions(document: StudyDocument, catalog: Catalog, arms: Sequence[Arm]) -> Table:
+    """Return the wrong predictions that each of some arms makes most often."""
+    rows: list[_Confusion] = []
+    for arm in arms:
+        wrong = [one for one in _confusions(document, arm) if one[1] != one[2] and one[3]]
+        rows += sorted(wrong, key=lambda one: -one[3])[:MOST_CONFUSIONS]
+    return _table_of_confusions("confusions", rows, catalog)
+
+
+def has_many_classes(document: StudyDocument) -> bool:
+    """Return whether there are too many classes for a matrix that can be read."""
+    return len(document.data.labels) > MOST_CLASSES
+
+
+def _confusions(document: StudyDocument, arm: Arm) -> list[_Confusion]:
+    """Return true class, predicted class, count and fraction of the true class, for an arm."""
     labels = document.data.labels
-    counts = [
+    return [
         (arm, target, answer, count, count / max(sum(line), 1e-9))
-        for arm in ([only] if only else document.arms)
-        if arm.confusion
-        for target, line in zip(labels, arm.confusion, strict=True)
+        for target, line in zip(labels, arm.confusion, strict=bool(arm.confusion))
         for answer, count in zip(labels, line, strict=True)
     ]
-    table = TableBuilder(counts, catalog)
+
+
+def _table_of_confusions(name: str, rows: Sequence[_Confusion], catalog: Catalog) -> Table:
+    table = TableBuilder(rows, catalog)
     table.text("arm", lambda one: arm_name(catalog, one[0]), lambda one: one[0].name)
     table.text("label", lambda one: one[1])
     table.text("prediction", lambda one: one[2])
     table.decimal("count", lambda one: one[3], 1)
     table.percent("fraction", lambda one: one[4])
-    return table.build("confusion")
+    return table.build(name)
 
 
 def calibration_table(document: StudyDocument, catalog: Catalog) -> Table:

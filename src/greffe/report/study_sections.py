@@ -26,6 +26,8 @@ from greffe.report.result_tables import (
     cost_table,
     differences_table,
     epochs_table,
+    frequent_confusions,
+    has_many_classes,
     labels_table,
     savings_table,
     seeds_table,
@@ -120,10 +122,15 @@ def labels_section(document: StudyDocument, catalog: Catalog) -> Section | None:
 
 
 def confusion_section(document: StudyDocument, catalog: Catalog) -> Section | None:
-    """Return a matrix per arm, except for arms that always give the same answer."""
+    """Return a matrix per arm, except for arms that always give the same answer.
+
+    With many classes, a table of the most frequent confusions.
+    """
     arms = [arm for arm in document.arms if arm.confusion and not ARMS[arm.kind].is_constant]
     if not arms:
         return None
+    if has_many_classes(document):
+        return section("confusions", catalog, [frequent_confusions(document, catalog, arms)])
     figures = [_confusion(document, arm, number, catalog) for number, arm in enumerate(arms, 1)]
     return section("confusion", catalog, [SideBySide(figures)])
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 from greffe.config.options import Training
 from greffe.config.recipe import Recipe
 from greffe.model.arithmetic import matrix_products
-from greffe.progress import notice
 from greffe.study.folder import StudyManifest
-from greffe.training.device import Compute, choose_compute, choose_device, measured_speed
+from greffe.training.device import Compute, choose_compute, choose_device, warn_if_slow
 
 
 def decide_compute(recipe: Recipe, begun: StudyManifest | None) -> Compute:
@@ -27,13 +26,8 @@ def decide_compute(recipe: Recipe, begun: StudyManifest | None) -> Compute:
     if precision != "auto" or begun is None or begun.precision is None:
         return choose_compute(device, precision, products, what="compare")
     compute = Compute(choose_device(device), begun.precision)
-    is_half = compute.precision == "bf16" and compute.device.type == "cpu"
-    if is_half and (ratio := measured_speed(products)) < 1:
-        notice(
-            "compare: bf16, in which the study was started, though its matrix products run at "
-            f"{ratio:.2g} times the speed of fp32 on this processor; --precision fp32 computes "
-            "all trainings again"
-        )
+    advice = "--precision fp32 computes all trainings again"
+    warn_if_slow(compute, products, "compare", begun="study", advice=advice)
     return compute
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from greffe.baselines.features import FeatureCache
 from greffe.config.options import Training
 from greffe.config.recipe import Recipe
-from greffe.model.weights import BASE, tensors_hash
+from greffe.model.weights import BASE, cut_positions, tensors_hash
 from greffe.pipelines.auxiliary import AuxiliaryTables
 from greffe.pipelines.finetune_recipe import Start, finetune_recipe
 from greffe.pipelines.labelled import data_hash
@@ -75,6 +75,9 @@ class CellInputs:
     def _hashes_of(self, run: RunDirectory) -> tuple[str, str]:
         if run.path not in self._hashes:
             weights, digest = run_weights(run)
-            base = {name: value for name, value in weights.items() if name.startswith(BASE)}
+            # As a cell transfers them: with the learned positions of its context.
+            context = cell_recipe(run, self.training, 0).model.context
+            cut = cut_positions(weights, context)
+            base = {name: value for name, value in cut.items() if name.startswith(BASE)}
             self._hashes[run.path] = digest, tensors_hash(base)
         return self._hashes[run.path]

@@ -196,8 +196,10 @@ class Disagreement(Spec):
 class LayerMove(Spec):
     """How far one part of the base moved while fine-tuning: |after - before| / |before|."""
 
-    part: str = Field(pattern=r"^(embedding|positions|final_norm|block_[0-9]{1,6})$")
-    """Id of the part: embedding, positions, final_norm, or block_N."""
+    part: str = Field(
+        pattern=r"^(embedding(_norm|_projection)?|positions|final_norm|block_[0-9]{1,6})$"
+    )
+    """Id of the part: embedding, positions, embedding_norm, final_norm, block_N …"""
     tensors: int
     moved: dict[str, float]
     """By arm; mean over seeds."""

@@ -17,6 +17,8 @@ from greffe.model.weights import BASE
 _PARTS = {
     "embedding": "embedding",
     "position": "positions",
+    "embedding_norm": "embedding_norm",
+    "embedding_projection": "embedding_projection",
     "blocks": "block",
     "final_norm": "final_norm",
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from greffe.config.components import HeadSpec
-from greffe.data.pieces import SPACE
 from greffe.inference.language_samples import LanguageSample, language_samples
 from greffe.inference.matrices import Matrix, model_matrices
 from greffe.model.heads.classification_head import ClassificationHead
@@ -42,6 +41,6 @@ def samples_of(
     name: str, run: RunDirectory, texts: Sequence[str], seed: int = 0
 ) -> list[LanguageSample]:
     """Return texts that a language model continues and masks that it fills in."""
-    knows_french = load_tokenizer(run).id_of(f"{SPACE}Bonjour") is not None
+    knows_french = load_tokenizer(run).word_id("Bonjour") is not None
     prompts = [GREETING] if knows_french else []
     return language_samples(run, prompts, seed, texts=texts, name=name)

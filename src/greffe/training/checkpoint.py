@@ -19,6 +19,7 @@ from greffe.config.recorded import Count, Measure
 from greffe.config.spec import Spec
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
+from greffe.model.adapters import add_adapters, merged_tensors
 from greffe.model.model import Model, blank_model, empty_model
 from greffe.model.tensor_header import read_header
 from greffe.model.weights import check_shapes, load_exact, load_tensors, load_weights, save_tensors
@@ -242,7 +243,10 @@ def _read_weights(run: RunDirectory) -> tuple[dict[str, Tensor], str]:
             expected="the hash of the best weights",
             found=f"their step alone, {step}",
         )
-    weights = load_weights(path, digest, model)
+    train = run.recipe().train
+    if adapted := train.adapted_blocks(model.spec.layers):
+        add_adapters(model.base.blocks[-adapted:], train.lora)
+    weights = merged_tensors(load_weights(path, digest, model), train.lora)
     notice(f"{run.name} is not finished: using its weights from step {step}")
     return _widened(weights), digest
 

@@ -119,15 +119,16 @@ def choose_compute(
     return Compute(chosen, "bf16" if is_worth else "fp32")
 
 
-def warn_if_slow(compute: Compute, products: Sequence[MatrixProduct], what: str) -> None:
-    """Print a notice if a resumed run keeps bf16 where that is slow."""
+def warn_if_slow(
+    compute: Compute, products: Sequence[MatrixProduct], what: str, *, begun: str, advice: str
+) -> None:
+    """Print a notice if what was begun, and is resumed, keeps bf16 where that is slow."""
     if compute.precision != "bf16" or compute.device.type != "cpu" or not products:
         return
     if (ratio := measured_speed(products)) < 1:
         notice(
-            f"{what}: bf16, in which the run was started, though its matrix products run at "
-            f"{ratio:.2g} times the speed of fp32 on this processor; for fp32, start a new run "
-            "with --from"
+            f"{what}: bf16, in which the {begun} was started, though its matrix products run at "
+            f"{ratio:.2g} times the speed of fp32 on this processor; {advice}"
         )
 
 

@@ -63,6 +63,8 @@ class Gradients:
         """
         given = [parameter for parameter in self.parameters if parameter.grad is not None]
         total = nn.utils.get_total_norm([self._measured(parameter) for parameter in given])
+        if not given:  # a tied head without a bias on a frozen base; torch puts it on the host
+            total = total.new_zeros((), device=self.parameters[0].device)
         if total.device.type != "cpu":
             if limit:
                 nn.utils.clip_grads_with_norm_(given, limit, total)

@@ -99,7 +99,8 @@ def train(
         lr = spec.lr * lr_factor(spec, budget.progress(clock))
         set_rates(optimizer, lr)
         epoch = int(clock.step / budget.steps_per_epoch + 1e-9)
-        freeze_below(model, lowest_moving_level(spec, layers, epoch), layers)
+        lowest = lowest_moving_level(spec, layers, epoch)
+        freeze_below(model, lowest, layers, lora=spec.lora.rank > 0)
         shared.follow_freezing()
 
         parts = [part.to(device, non_blocking=True) for part in batches(clock.step)]

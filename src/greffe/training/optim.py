@@ -8,7 +8,9 @@ import torch
 from torch import nn
 
 from greffe.config.sections import TrainSpec
+from greffe.model.adapters import is_adapter
 
+EMBEDDING = "base.embedding.weight"
 _BLOCK = re.compile(r"base\.blocks\.(\d+)\.")
 
 
@@ -23,25 +25,27 @@ def level_of(name: str, layers: int) -> int:
 
 def is_decayed(name: str, parameter: nn.Parameter) -> bool:
     """Return whether weight decay applies: to matrices, except embeddings and learned positions."""
-    is_table = name.startswith(("base.embedding", "base.position"))
+    is_table = name.startswith(("base.embedding.", "base.position."))
     return parameter.ndim >= 2 and not is_table
 
 
 def build_optimizer(model: nn.Module, spec: TrainSpec, layers: int) -> torch.optim.AdamW:
-    """Build one group per level and decay setting; `scale` multiplies the scheduled rate."""
-    groups: dict[tuple[int, bool], list[nn.Parameter]] = {}
+    """Build one group per level, decay and rate; `scale` multiplies the scheduled rate."""
+    groups: dict[tuple[int, bool, bool], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
-        key = (level_of(name, layers), is_decayed(name, parameter))
+        key = (level_of(name, layers), is_decayed(name, parameter), name == EMBEDDING)
         groups.setdefault(key, []).append(parameter)
     return torch.optim.AdamW(
         [
             {
                 "params": parameters,
                 "scale": spec.layer_decay ** (layers + 1 - level)
-                * (spec.embedding_rate if level == 0 else 1.0),
+                * (spec.embedding_rate if is_embedding else 1.0),
                 "weight_decay": spec.weight_decay if decayed else 0.0,
             }
-            for (level, decayed), parameters in sorted(groups.items(), key=lambda item: item[0])
+            for (level, decayed, is_embedding), parameters in sorted(
+                groups.items(), key=lambda item: item[0]
+            )
         ],
         lr=spec.lr,
         betas=spec.betas,
@@ -64,7 +68,11 @@ def lowest_moving_level(spec: TrainSpec, layers: int, epoch: int) -> int:
     return frozen
 
 
-def freeze_below(model: nn.Module, level: int, layers: int) -> None:
-    """Disable gradients below `level`, which saves their memory and optimizer steps."""
+def freeze_below(model: nn.Module, level: int, layers: int, *, lora: bool = False) -> None:
+    """Disable gradients below `level`, which saves their memory and optimizer steps.
+
+    With LoRA, also those of all weights of the base that are not adapters.
+    """
     for name, parameter in model.named_parameters():
-        parameter.requires_grad_(level_of(name, layers) >= level)
+        is_open = not lora or is_adapter(name) or not name.startswith("base.")
+        parameter.requires_grad_(is_open and level_of(name, layers) >= level)

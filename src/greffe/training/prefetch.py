@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
+import torch
+
+from greffe.data.batches import Batch
+
+Batches = Callable[[int], Sequence[Batch]]
 T = TypeVar("T")
 LONG_STEP = 0.1  # seconds: shorter steps mostly run Python code, which threads cannot speed up
+
+
+def prefetch_batches(batches: Batches, device: torch.device) -> AbstractContextManager[Batches]:
+    """Prefetch a training's batches; for CUDA in pinned memory, to be copied without waiting."""
+
+    def pinned(step: int) -> Sequence[Batch]:
+        with torch.cuda.device(device):  # a setting of each thread
+            return [part.pinned() for part in batches(step)]
+
+    prepare: Batches = pinned if device.type == "cuda" else batches
+    return prefetch(prepare, always=device.type != "cpu")
 
 
 @contextmanager

@@ -57,43 +57,43 @@ def run_side_by_side(
     they finish meanwhile is yielded; then the error is raised.
     """
     work = packed(function, context)
-    team = _Team(lambda: Worker(work, threads), tasks, jobs)
+    pool = _Pool(lambda: Worker(work, threads), tasks, jobs)
     error: BaseException | None = None
     with Interruption() as interruption:
         try:
             while True:
                 if error is None and interruption.requested:
                     error = InterruptedRunError("Stopped.")
-                    team.stop()
+                    pool.stop()
                 if error is None:
-                    team.assign()
-                if not team.at_work:
+                    pool.assign()
+                if not pool.at_work:
                     break
-                for worker, task in team.wait():
+                for worker, task in pool.wait():
                     match worker.receive():
                         case Done(result):
-                            team.finish(worker, task)
+                            pool.finish(worker, task)
                             yield task.item, result
                         case Failed(failure):
-                            team.release(worker)
+                            pool.release(worker)
                             error = error or failure
-                            team.stop()
+                            pool.stop()
                         case Died(code):
-                            team.bury(worker)
+                            pool.forget(worker)
                             if error is None and not interruption.requested:
-                                error = team.try_again(task, code)
-                progress.set(team.amount_done, team.describe())
+                                error = pool.try_again(task, code)
+                progress.set(pool.amount_done, pool.describe())
         finally:
-            team.end()
+            pool.end()
     if error is not None:
         raise error
 
 
-class _Team:
+class _Pool:
     """The workers, what each of them works on, and the tasks that nobody has begun."""
 
-    def __init__(self, hire: Callable[[], Worker], tasks: Sequence[Task[Any]], jobs: int) -> None:
-        self.hire, self.jobs = hire, jobs
+    def __init__(self, start: Callable[[], Worker], tasks: Sequence[Task[Any]], jobs: int) -> None:
+        self.start, self.jobs = start, jobs
         self.waiting = list(tasks)
         self.idle: list[Worker] = []
         self.at_work: dict[Worker, Task[Any]] = {}
@@ -112,13 +112,13 @@ class _Team:
         while len(self.idle) + len(self.at_work) + len(given) < self.jobs:
             if (task := self._take(None)) is None:
                 break
-            given[self._hire(task)] = task
+            given[self._start(task)] = task
         self.at_work |= given
         for worker, task in given.items():  # now that all new ones are starting
             worker.give(task.item)
 
-    def _hire(self, task: Task[Any]) -> Worker:
-        worker = self.hire()
+    def _start(self, task: Task[Any]) -> Worker:
+        worker = self.start()
         if task.shares is not None:
             self.owners[task.shares] = worker
         return worker
@@ -149,7 +149,7 @@ class _Team:
         del self.at_work[worker]
         self.idle.append(worker)
 
-    def bury(self, worker: Worker) -> None:
+    def forget(self, worker: Worker) -> None:
         """Forget a worker that is dead."""
         del self.at_work[worker]
         worker.connection.close()

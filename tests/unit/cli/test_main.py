@@ -15,7 +15,7 @@ import greffe
 from greffe.cli.main import app
 
 Command = Callable[..., Any]
-VERBS = [one.callback.__name__ for one in app.registered_commands if one.callback]
+VERBS = [one.name or one.callback.__name__ for one in app.registered_commands if one.callback]
 
 
 def test_help_lists_every_verb_without_heavy_imports() -> None:

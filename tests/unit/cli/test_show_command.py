@@ -8,7 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from transformers import BertConfig, BertModel
 
+from greffe.config.sections import ModelSpec
+from greffe.interop.huggingface import families
+from greffe.interop.huggingface.assemble import plan_tensors
+from greffe.interop.huggingface.config import Config
+from greffe.interop.huggingface.family import Family
+from greffe.model.parameters import account, with_published
+
+assert families
 Command = Callable[..., Any]
 
 
@@ -68,3 +78,45 @@ def test_a_drawing_is_not_json(command: Command) -> None:
     outcome = command("show", "mask", "lab", "--json")
     assert outcome.code == 2 and outcome.out == ""
     assert "greffe show lab --json" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("shape", "published"),
+    [
+        ({}, 109_482_240),  # BERT-base
+        (
+            {
+                "hidden_size": 384,
+                "num_hidden_layers": 6,
+                "num_attention_heads": 12,
+                "intermediate_size": 1536,
+            },
+            22_713_216,  # MiniLM-L6
+        ),
+    ],
+)
+def test_an_imported_base_is_counted_as_it_was_published(
+    shape: dict[str, int], published: int
+) -> None:
+    """Formula and count, from a configuration and the shapes of a file: no weight is made."""
+    theirs = BertConfig(**shape)
+    with torch.device("meta"):
+        state = BertModel(theirs).state_dict()
+    family, config = Family.registry["bert"], Config(theirs.to_dict(), "config.json")
+    model = ModelSpec.model_validate({**family.model(config), "family": "bert"})
+    shapes = {name: tuple(tensor.shape) for name, tensor in state.items()}
+    layout = family.layout(model, config)
+    plan = plan_tensors(layout, family.prefix, model, theirs.vocab_size, shapes, "test")
+    own = account(model, theirs.vocab_size, plan.heads)
+    own = with_published(own, model, layout.folded, plan.published(shapes))
+    total = own.published[-1]
+    assert total.closed == total.counted == published
+    assert own.to_json()["published"]["closed"] == published
+
+
+def test_an_imported_run_and_its_source_are_shown(command: Command, tiny_bert: Path) -> None:
+    shown = command("show", str(tiny_bert)).out
+    assert "pooled head" in shown and "masked token head" in shown
+    assert "classification head" not in shown  # only the heads that it has
+    assert "token types" in shown and "as published" in shown
+    assert str(tiny_bert)[-20:] in shown

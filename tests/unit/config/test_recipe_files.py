@@ -15,6 +15,7 @@ from greffe.errors import RecipeError
 
 def test_the_documented_recipes_ship() -> None:
     shipped = {"greffe-fr", "intermediate", "lab", "small", "target", "tiny"}
+    shipped |= {"bert", "roberta", "distilbert", "electra"}
     assert shipped <= set(builtin_recipes())
 
 

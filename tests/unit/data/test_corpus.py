@@ -15,7 +15,8 @@ from greffe.data.corpus import (
     make_manifest,
     write_manifest,
 )
-from greffe.data.tokenizer import Tokenizer, train_tokenizer
+from greffe.data.native_tokenizer import train_tokenizer
+from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, MismatchError, RunError
 from greffe.storage import read_json, write_json
 

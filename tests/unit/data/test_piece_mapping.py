@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+from tests.unit.data.foreign import KINDS, TEXTS, read
 
 from greffe.config.sections import TokenizerSpec
+from greffe.data.native_tokenizer import NativeTokenizer, train_tokenizer
 from greffe.data.piece_mapping import map_pieces, shared_pieces
 from greffe.data.pieces import LOWERCASE, SPACE, Step
-from greffe.data.tokenizer import Tokenizer, train_tokenizer
+from greffe.data.tokenizer import Tokenizer
 
 OLD = ["le petit roman du petit chat", "la pluie et le vent"] * 30
 NEW = ["un roman passionnant, vraiment passionnant !", "le vent passionne l'été"] * 30
@@ -94,7 +97,7 @@ def test_an_old_vocabulary_that_puts_no_space_before_a_text(new: Tokenizer, old:
     tree = json.loads(old._content)
     steps = tree["normalizer"]["normalizers"]
     tree["normalizer"]["normalizers"] = [step for step in steps if step["type"] != "Prepend"]
-    assert map_pieces(new, Tokenizer(json.dumps(tree))) == map_pieces(new, old)
+    assert map_pieces(new, NativeTokenizer(json.dumps(tree))) == map_pieces(new, old)
 
 
 def test_what_the_other_never_reads_is_not_shared(old: Tokenizer) -> None:
@@ -128,3 +131,66 @@ def test_letters_are_changed_before_words_are_counted() -> None:
     assert straight.encode_batch(["L’amour d’antan"])[0].tolist() == straight.encode(
         "L’amour d’antan"
     )
+
+
+# --- from the tokenizers of other models ----------------------------------------------------------
+
+
+FOREIGN = {
+    "wordpiece": {
+        "▁livre": ["livre"],
+        "▁LIVRE": ["livre"],
+        "vre": ["##vre"],
+        "▁l'": ["l", "'"],
+        ",": [","],
+        "▁écrit": ["ecrit"],
+        "<0xC3>": ["[UNK]"],
+        "▁▁": ["[UNK]"],
+    },
+    "wordpiece cased": {"▁livre": ["livre"], "vre": ["##vre"], "▁bienre": ["bien", "##re"]},
+    "roberta": {
+        "▁livre": ["Ġlivre"],
+        "▁": ["Ġ"],
+        "re": ["re"],
+        ",": [","],
+        "<0xC3>": ["Ã"],
+        "é": ["Ã", "©"],
+        "▁▁": ["Ġ", "Ġ"],
+    },
+    "roberta with space": {"▁livre": ["Ġlivre"], "re": ["re"], ",": [","]},
+    "gpt2": {"▁livre": ["Ġlivre"], "re": ["re"], "<0x41>": ["A"]},
+    "llama": {"▁livre": ["▁livre"], "re": ["re"], "<0xC3>": ["<0xC3>"], "▁": ["▁"]},
+    "llama legacy": {"▁livre": ["▁livre"], "re": ["re"], "☃": ["<0xE2>", "<0x98>", "<0x83>"]},
+    "unigram": {"▁un": ["▁", "u", "n"], "e": ["e"], "<0xC3>": ["<unk>"], "ﬁ": ["f", "i"]},
+    "word level": {"▁livre": ["livre"], ",": [","], "▁zzz": ["[UNK]"]},
+}
+
+
+@pytest.mark.parametrize("kind", list(FOREIGN))
+def test_pieces_of_greffe_in_a_vocabulary_of_another_kind(kind: str, tmp_path: Path) -> None:
+    other = read(tmp_path, KINDS[kind]())
+    spelled = {piece: [other.piece(id) for id in other.spell(piece)] for piece in FOREIGN[kind]}
+    assert spelled == FOREIGN[kind]
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_every_piece_has_an_old_one(kind: str, tmp_path: Path) -> None:
+    other = read(tmp_path, KINDS[kind]())
+    native = tokenizer([*TEXTS, *NEW], 500)
+    mapping = map_pieces(native, other)
+    assert all(ids and 0 <= min(ids) <= max(ids) < other.size for ids in mapping)
+    roles = ("sos", "pad", "eos", "oov", "mask")
+    assert [mapping[getattr(native, role)] for role in roles] == [
+        [getattr(other, role)] for role in roles
+    ]
+    shared = shared_pieces(native, other, mapping)
+    texts = {id: native.text_of(id) for id in range(native.size) if shared[id]}
+    if kind != "suffixed":  # its pieces have the space after the word
+        assert len([text for text in texts.values() if text]) > 10
+        # Bytes of incomplete characters are spelled one by one.
+        same = map_pieces(other, other)
+        ordinary = [id for id in range(other.size) if id not in other.specials]
+        assert sum(same[id] == [id] for id in ordinary) > 0.8 * len(ordinary)
+    assert all(text is None or other.text_of(mapping[id][0]) == text for id, text in texts.items())
+    back = map_pieces(other, native)
+    assert all(ids and 0 <= min(ids) <= max(ids) < native.size for ids in back)

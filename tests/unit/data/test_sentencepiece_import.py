@@ -12,7 +12,8 @@ import pytest
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
-from greffe.data.tokenizer import SPECIALS, Tokenizer, import_sentencepiece
+from greffe.data.native_tokenizer import SPECIALS, import_sentencepiece
+from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, DataError, MismatchError, MissingExtraError
 
 STEMS = ["livre", "lecture", "roman", "auteur", "histoire", "personnage", "émotion", "aventure"]

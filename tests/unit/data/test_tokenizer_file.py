@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from greffe.config.sections import TokenizerSpec
-from greffe.data.tokenizer import Tokenizer, train_tokenizer
+from greffe.data.native_tokenizer import NativeTokenizer, train_tokenizer
+from greffe.data.tokenizer import Tokenizer
 from greffe.data.tokenizer_file import read_tree
 from greffe.errors import CorruptError
 
@@ -74,7 +75,7 @@ def test_damage_in_any_tokenizer(
 ) -> None:
     for tokenizer in (tiny_tokenizer, unigram):
         with pytest.raises(CorruptError) as caught:
-            Tokenizer(changed(tokenizer, path, value))
+            NativeTokenizer(changed(tokenizer, path, value))
         assert caught.value.found
 
 
@@ -99,7 +100,7 @@ def test_damage_in_any_tokenizer(
 )
 def test_damage_in_a_bpe_model(tiny_tokenizer: Tokenizer, path: str, value: object) -> None:
     with pytest.raises(CorruptError) as caught:
-        Tokenizer(changed(tiny_tokenizer, path, value))
+        NativeTokenizer(changed(tiny_tokenizer, path, value))
     assert caught.value.found
 
 
@@ -118,12 +119,12 @@ def test_damage_in_a_bpe_model(tiny_tokenizer: Tokenizer, path: str, value: obje
 )
 def test_damage_in_a_unigram_model(unigram: Tokenizer, path: str, value: object) -> None:
     with pytest.raises(CorruptError) as caught:
-        Tokenizer(changed(unigram, path, value))
+        NativeTokenizer(changed(unigram, path, value))
     assert caught.value.found
 
 
 def test_a_vocabulary_without_bytes_still_encodes(tiny_tokenizer: Tokenizer) -> None:
     """The fast path for words relies on byte pieces: without them it is not taken."""
-    other = Tokenizer(changed(tiny_tokenizer, "model.byte_fallback", False))
+    other = NativeTokenizer(changed(tiny_tokenizer, "model.byte_fallback", False))
     texts = ["un livre ☃ et☃fin", "un film"]
     assert [ids.tolist() for ids in other.encode_batch(texts)] == [other.encode(t) for t in texts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -25,7 +26,9 @@ ERRORS = {False: 0.02, True: 0.04}
 """Mean error of hidden states, in their standard deviations, in bf16 and in int8."""
 
 
-def base_of(position: PositionSpec, norm: str = "pre", activation: str = "gelu") -> Base:
+def base_of(
+    position: PositionSpec, norm: str = "pre", activation: str = "gelu", **choices: Any
+) -> Base:
     spec = ModelSpec(
         width=64,
         layers=2,
@@ -36,6 +39,7 @@ def base_of(position: PositionSpec, norm: str = "pre", activation: str = "gelu")
         norm=norm,
         activation=activation,
         dropout=0.5,
+        **choices,
     )
     base = build_model(spec, 100, {}, seed=1).base.eval()
     with torch.no_grad():
@@ -85,6 +89,24 @@ def test_norms_activations_and_parts(
     monkeypatch.setattr(inference_base, "PART_TOKENS", part_tokens)
     base = base_of(Rotary(), norm, activation)
     assert 0 < error(base, int8=int8, causal=False, lengths=[20, 3, 20]) < ERRORS[int8]
+
+
+@pytest.mark.parametrize("lengths", [None, [20, 3, 17]])
+@pytest.mark.parametrize("longest", [512, 8], ids=["products", "fused"])
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("embedding_width", [0, 32])
+@pytest.mark.parametrize("int8", [False, True], ids=["bf16", "int8"])
+def test_a_normalized_embedding_of_another_width(
+    int8: bool,
+    embedding_width: int,
+    norm: str,
+    longest: int,
+    lengths: list[int] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inference_base, "LONGEST", longest)
+    base = base_of(Learned(), norm, embedding_norm=True, embedding_width=embedding_width)
+    assert 0 < error(base, int8=int8, causal=False, lengths=lengths) < ERRORS[int8]
 
 
 def test_a_cache_is_not_for_it() -> None:

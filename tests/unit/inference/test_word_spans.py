@@ -7,7 +7,8 @@ import pytest
 import sentencepiece
 
 from greffe.config.sections import TokenizerSpec
-from greffe.data.tokenizer import Tokenizer, import_sentencepiece, train_tokenizer
+from greffe.data.native_tokenizer import import_sentencepiece, train_tokenizer
+from greffe.data.tokenizer import Tokenizer
 from greffe.errors import DataError
 from greffe.inference.word_spans import LONGEST_WORD, find_word_spans
 

@@ -46,7 +46,7 @@ def expected(qkv, gradient, added, rotated):
 
 
 def found(qkv, gradient, added, rotated):
-    order = pair_order(HEADS, WIDTH) if rotated else torch.arange(3 * HEADS * WIDTH)
+    order = pair_order(HEADS, HEADS, WIDTH) if rotated else torch.arange(3 * HEADS * WIDTH)
     given = qkv.flatten(2)[..., order].view_as(qkv).requires_grad_()
     rotation = (turns().cos().bfloat16(), turns().sin().bfloat16()) if rotated else None
     result = half_attention(given, rotation, added)
@@ -92,7 +92,7 @@ def test_tokens_that_are_masked_have_no_say():
 
 
 def test_pairs_are_in_different_halves_and_values_stay():
-    order = pair_order(HEADS, WIDTH).view(3, HEADS, WIDTH)
+    order = pair_order(HEADS, HEADS, WIDTH).view(3, HEADS, WIDTH)
     columns = torch.arange(3 * HEADS * WIDTH).view(3, HEADS, WIDTH)
     assert torch.equal(order[2], columns[2])
     for part in order[:2].flatten(0, 1):

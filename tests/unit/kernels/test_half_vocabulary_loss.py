@@ -104,8 +104,12 @@ def test_chunks_and_ignored_targets(rows, vocab, width, ignored, chunk_rows, see
     if counted.any():
         truth = exact(features[counted], weight, bias, targets[counted])[1:]
         chosen = [gradients[0][counted], *gradients[1:]]
-        for found, true in zip(chosen, truth, strict=True):
-            assert (found.double() - true).norm() <= 0.02 * true.norm() + 0.05
+        one_hot = F.one_hot(targets[counted], vocab).float()
+        of_targets = [one_hot @ weight, one_hot.t() @ features[counted].float(), one_hot.sum(0)]
+        for found, true, part in zip(chosen, truth, of_targets, strict=True):
+            # A gradient is the mean under the prediction less the target's part. Where both are
+            # nearly equal (a vocabulary of one token: exactly), their rounding errors remain.
+            assert (found.double() - true).norm() <= 0.02 * (true.norm() + part.norm())
 
 
 def test_rows_that_would_overflow_are_shifted_by_their_maximum():

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from greffe.kernels.int8_linear import LEVELS, Activation, Int8Linear, has_int8
+from greffe.kernels.int8_linear import LEVELS, Fused, Int8Linear, has_int8
 
 
 def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -37,7 +37,7 @@ def test_the_error_is_at_most_that_of_rounding(rows: int, shift: float) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("activation", ["none", "relu", "gelu"])
-def test_activation_and_type_of_the_result(activation: Activation, dtype: torch.dtype) -> None:
+def test_activation_and_type_of_the_result(activation: Fused, dtype: torch.dtype) -> None:
     x, weight, bias = drawn(8, 64), drawn(16, 64, seed=1) / 8, drawn(16, seed=2)
     functions = {"none": lambda y: y, "relu": F.relu, "gelu": F.gelu}
     exact = functions[activation](F.linear(x, weight, bias))

@@ -86,7 +86,7 @@ def plain_attention(layer, x, seen, bias):
 @pytest.mark.parametrize("scheme", [NoPositions(), AlibiPositions(heads=3)])
 def test_attention_equals_the_formula(causal, scheme):
     torch.manual_seed(0)
-    layer = Attention(width=12, heads=3).double()
+    layer = Attention(ModelSpec(width=12, heads=3)).double()
     x = torch.randn(2, 7, 12, dtype=torch.float64)
     positions = torch.arange(7)[None]
     bias = scheme.bias(positions, positions)

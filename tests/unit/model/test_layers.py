@@ -23,7 +23,7 @@ def run(block: Block, x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_norms_are_where_the_recipe_says(norm, activation):
     torch.manual_seed(0)
-    block = Block(SPEC.model_copy(update={"norm": norm, "activation": activation}))
+    block = Block(SPEC.model_copy(update={"norm": norm, "activation": activation}), 0)
     for parameter in block.parameters():
         torch.nn.init.normal_(parameter)
     x = torch.randn(2, 5, 8)
@@ -47,7 +47,7 @@ def test_norms_are_where_the_recipe_says(norm, activation):
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_dropout_acts_in_training_only(norm):
-    block = Block(SPEC.model_copy(update={"norm": norm, "dropout": 0.5}))
+    block = Block(SPEC.model_copy(update={"norm": norm, "dropout": 0.5}), 0)
     x = torch.randn(2, 5, 8)
     assert not torch.equal(run(block, x), run(block, x))
     block.eval()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +12,7 @@ from greffe.config.recipe_files import load_recipe
 from greffe.config.sections import TrainSpec
 from greffe.errors import OutOfMemoryError
 from greffe.model import memory
+from greffe.model.adapters import add_adapters, start_adapters
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.heads.masked_token_head import MaskedTokenHead
 from greffe.model.heads.next_token_head import NextTokenHead
@@ -24,6 +26,7 @@ from greffe.model.memory import (
     weights_need,
 )
 from greffe.model.model import build_model, empty_model
+from greffe.training.optim import freeze_below
 
 SMALL = load_recipe("small").with_changes(["train.precision=fp32"])
 VOCAB = SMALL.tokenizer.vocab
@@ -52,13 +55,20 @@ def test_weights_are_four_bytes_for_each_parameter() -> None:
     assert need().optimizer == 3 * size
 
 
+@pytest.mark.parametrize("lora", ["", "qkv", "qkv, out", "qkv, out, expand, contract"])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_activations_are_at_least_what_autograd_keeps(precision: str) -> None:
+def test_activations_are_at_least_what_autograd_keeps(precision: str, lora: str) -> None:
     """Exactly what a forward pass saves, without the transient tensors of the backward pass."""
     recipe = SMALL.with_changes(
         ["model.width=64", "model.feed_forward=256", f"train.precision={precision}"]
     )
     model = build_model(recipe.model, 300, {}, seed=0).train()
+    if lora:
+        targets = json.dumps(lora.split(", "))
+        recipe = recipe.with_changes(["train.lora.rank=4", f"train.lora.targets={targets}"])
+        add_adapters(model.base.blocks, recipe.train.lora)
+        start_adapters(model, seed=0)
+        freeze_below(model, 0, recipe.model.layers, lora=True)
     model.base.dtype = torch.bfloat16 if precision == "bf16" else None
     kept: dict[int, int] = {}
     alive = []
@@ -114,6 +124,18 @@ def test_frozen_parameters_have_no_gradient() -> None:
     assert [each.optimizer for each in needs] == sorted({each.optimizer for each in needs})[::-1]
     assert trained("base").optimizer == 3 * 4 * (2 * SMALL.model.width + 2)
     assert trained("base").activations < trained(0).activations / 4
+
+
+def test_lora_needs_optimizer_state_for_adapters_and_heads_only() -> None:
+    plain, lora = need(), need(ROWS, "train.lora.rank=8")
+    width, layers = SMALL.model.width, SMALL.model.layers
+    adapters = layers * 8 * (width + 3 * width + width + width)
+    [(_, head)] = [MaskedTokenHead().parameters(SMALL.model, VOCAB)]
+    assert lora.weights == plain.weights + 4 * adapters
+    assert lora.optimizer == 3 * 4 * (adapters + head)
+    assert lora.activations < plain.activations
+    frozen = need(ROWS, "train.lora.rank=8", "train.freeze=3")
+    assert frozen.optimizer < lora.optimizer and frozen.activations < lora.activations
 
 
 def test_what_does_not_fit_is_refused_with_its_parts(available: Available) -> None:

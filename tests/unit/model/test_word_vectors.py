@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -17,10 +18,8 @@ VOCAB = 40
 COUNTS = [[4.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 2.0, 6.0]]
 
 
-def make_model(width: int = 8, *, scale_embedding: bool = False) -> Model:
-    spec = ModelSpec(
-        width=width, layers=1, heads=2, feed_forward=8, scale_embedding=scale_embedding
-    )
+def make_model(width: int = 8, **choices: Any) -> Model:
+    spec = ModelSpec(width=width, layers=1, heads=2, feed_forward=8, **choices)
     return build_model(spec, VOCAB, {"next_token": NextTokenHead()}, seed=3)
 
 
@@ -104,6 +103,13 @@ def test_known_pieces_get_vectors_of_one_size_and_others_keep_theirs(scale_embed
     assert after[others].equal(before[others])
     # The mean was taken away before all became of one size: hardly any direction is common.
     assert after[known].mean(dim=0).norm() < 0.2 * size
+
+
+def test_an_embedding_narrower_than_the_base_gets_vectors_of_its_width() -> None:
+    model = make_model(embedding_width=4)
+    assert start_embedding(model, torch.arange(5, 35), random_counts(30, 30), seed=0) == 30
+    sizes = embedding(model)[5:35].norm(dim=1)
+    torch.testing.assert_close(sizes, torch.full((30,), 0.05 * math.sqrt(4)))
 
 
 def test_rows_belong_to_their_pieces() -> None:

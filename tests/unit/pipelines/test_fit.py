@@ -6,7 +6,6 @@ import itertools
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -429,18 +428,6 @@ def test_a_gpu_compiles_by_default(
     assert fit_module._compile(model, task, TrainSpec(compile=choice), state) == state
     assert len(calls) == compiled
     assert TrainSpec().compile == "gpu"
-
-
-def test_batches_for_a_gpu_are_pinned_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    task = Task(Toy(), batches, None, steps_per_epoch=6, seed=0, name="toy")
-    assert fit_module._in_reach(task, torch.device("cpu")) is batches
-    used: list[torch.device] = []
-    monkeypatch.setattr(torch.cuda, "device", lambda one: used.append(one) or nullcontext())
-    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: -tensor)
-    [pinned] = fit_module._in_reach(task, torch.device("cuda", 1))(3)
-    [plain] = batches(3)
-    assert used == [torch.device("cuda", 1)]
-    assert torch.equal(pinned.ids, -plain.ids) and torch.equal(pinned.targets, -plain.targets)
 
 
 @pytest.fixture

@@ -19,9 +19,10 @@ from greffe.config.sections import TokenizerSpec
 from greffe.data import encoding, scan
 from greffe.data import shard_writer as writing
 from greffe.data.corpus import Corpus
+from greffe.data.native_tokenizer import train_tokenizer
 from greffe.data.pieces import Step
 from greffe.data.text import read_documents
-from greffe.data.tokenizer import Tokenizer, train_tokenizer
+from greffe.data.tokenizer import Tokenizer
 from greffe.errors import (
     CorruptError,
     DataError,

@@ -12,7 +12,8 @@ import torch
 from greffe.config.option_groups import flat_keywords
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
-from greffe.data.tokenizer import Tokenizer, train_tokenizer
+from greffe.data.native_tokenizer import train_tokenizer
+from greffe.data.tokenizer import Tokenizer
 from greffe.objectives.classification import ClassificationObjective
 from greffe.pipelines import finetune as finetune_module
 from greffe.pipelines.finetune_recipe import build_masker

@@ -277,3 +277,11 @@ def test_two_processes_have_the_same_weights(
     with quiet():
         alone = vocabulary_transfer(text, tmp_path / "alone", parent, budget="2steps")
     assert outputs[0][0].split()[0] == alone.manifest().lineage.initial_base
+
+
+def test_a_smaller_vocabulary_says_how_much_it_saves() -> None:
+    before = {"base.embedding.weight": torch.zeros(250_002, 384), "other": torch.zeros(10_000, 100)}
+    after = {**before, "base.embedding.weight": torch.zeros(16_000, 384)}
+    sizes = transfer_module._sizes(before, after)
+    assert sizes == "the weights go from 388 MB to 29 MB, 359 MB saved"
+    assert transfer_module._sizes(after, before) == "the weights go from 29 MB to 388 MB"

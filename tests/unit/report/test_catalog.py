@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 
 import greffe
-from greffe.config.components import PositionSpec
+from greffe.config.components import HeadSpec, PositionSpec
 from greffe.config.sections import ModelSpec
 from greffe.doctor.finding import PartName, Severity
 from greffe.errors import CorruptError, InputError
@@ -96,10 +96,12 @@ def literals(model: type, field: str) -> tuple[str, ...]:
 def declared_rows() -> set[str]:
     """Ids of the rows of every shape of model with every head."""
     specs = [ModelSpec(norm=norm, tied=tied) for norm in ("pre", "post") for tied in (True, False)]
+    specs += [ModelSpec(embedding_norm=True, embedding_width=128)]
+    pooled = {"pooled": HeadSpec.of_kind("pooled")}
     return {
         f"part.{part}"
         for spec in specs
-        for row in account(spec, 100, default_heads(spec)).rows
+        for row in account(spec, 100, default_heads(spec) | pooled).rows
         for part in row.block.split("+")
     }
 

@@ -6,7 +6,9 @@ import pytest
 from tests.unit.report.parsed_page import read_csv
 
 from greffe.report.catalog import load_catalog
+from greffe.report.report_table import Table
 from greffe.report.result_tables import (
+    MOST_CONFUSIONS,
     arm_kinds_table,
     arms_table,
     comparisons_table,
@@ -14,9 +16,12 @@ from greffe.report.result_tables import (
     cost_table,
     differences_table,
     epochs_table,
+    frequent_confusions,
+    has_many_classes,
     labels_table,
     savings_table,
 )
+from greffe.report.study_sections import confusion_section
 from greffe.report.verdict import arm_names
 from greffe.study.document import StudyDocument
 
@@ -84,6 +89,25 @@ def test_confusion_has_a_line_for_each_pair_of_classes(study: StudyDocument) -> 
     only = read_csv(confusion_table(study, ENGLISH, study.arms[1]))
     assert {row["arm"] for row in only} == {"scratch"}
     assert sum(float(row["fraction"]) for row in only[:2]) == pytest.approx(1)
+
+
+def test_of_many_classes_only_confusions_that_occur_are_listed(study: StudyDocument) -> None:
+    labels = [f"class {number}" for number in range(30)]
+    matrix = [[0.0] * 30 for _ in labels]
+    for number in range(30):
+        matrix[number][number] = 5.0
+        matrix[number][number - 1] = number / 10
+    arm = study.arms[0].model_copy(update={"confusion": matrix})
+    data = study.data.model_copy(update={"labels": labels})
+    large = study.model_copy(update={"arms": [arm], "data": data})
+    assert has_many_classes(large) and not has_many_classes(study)
+    assert len(read_csv(confusion_table(large, ENGLISH))) == 30 + 29
+    rows = read_csv(frequent_confusions(large, ENGLISH, [arm]))
+    assert len(rows) == MOST_CONFUSIONS
+    assert (rows[0]["label"], rows[0]["prediction"]) == ("class 29", "class 28")
+    section = confusion_section(large, ENGLISH)
+    assert section is not None and section.ident == "confusions"
+    assert [type(block) for block in section.blocks] == [Table]
 
 
 def test_costs_that_are_not_known_are_dashes(study: StudyDocument) -> None:

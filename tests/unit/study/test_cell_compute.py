@@ -9,7 +9,6 @@ from greffe.config.options import Training
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.pipelines.finetune_recipe import Start, finetune_recipe
-from greffe.study import cell_compute
 from greffe.study.cell_compute import decide_compute, with_compute
 from greffe.study.folder import StudyManifest
 from greffe.training import device
@@ -22,8 +21,7 @@ CPU = torch.device("cpu")
 def speed(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What bf16 is measured at, as many times the speed of fp32."""
     values = [3.0]
-    for module in (device, cell_compute):
-        monkeypatch.setattr(module, "measured_speed", lambda _: values[0])
+    monkeypatch.setattr(device, "measured_speed", lambda _: values[0])
     return values
 
 

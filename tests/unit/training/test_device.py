@@ -69,9 +69,10 @@ def test_bf16_is_obeyed_with_a_warning_where_it_is_slow(speed, capsys):
 
 def test_a_resumed_run_is_told_that_bf16_is_slow_here(speed, capsys):
     speed(0.01)
-    warn_if_slow(Compute(torch.device("cpu"), "fp32"), WIDE, "pretrain")
+    told = {"begun": "run", "advice": "start again"}
+    warn_if_slow(Compute(torch.device("cpu"), "fp32"), WIDE, "pretrain", **told)
     assert capsys.readouterr().err == ""
-    warn_if_slow(Compute(torch.device("cpu"), "bf16"), WIDE, "pretrain")
+    warn_if_slow(Compute(torch.device("cpu"), "bf16"), WIDE, "pretrain", **told)
     assert "0.01 times the speed of fp32" in capsys.readouterr().err
 
 

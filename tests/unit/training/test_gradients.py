@@ -270,3 +270,7 @@ def test_rows_are_summed_in_the_order_of_the_whole_table():
         Gradients([embedding.weight]).gather()
         found.append(embedding.weight.grad)
     assert torch.equal(*found)
+
+
+def test_without_any_gradient_the_norm_is_zero() -> None:
+    assert Gradients(list(Bag(sparse=False).parameters())).clip(1.0) == 0.0

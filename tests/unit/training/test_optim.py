@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from greffe.config.sections import TrainSpec
+from greffe.model.adapters import add_adapters, is_adapter, start_adapters
 from greffe.training.optim import (
     build_optimizer,
     freeze_below,
@@ -108,7 +109,7 @@ def test_the_embedding_alone_can_move_faster(trainer: Make) -> None:
     for group in made.optimizer.param_groups:
         for parameter in group["params"]:
             level = level_of(names[id(parameter)], LAYERS)
-            times = 8.0 if level == 0 else 1.0
+            times = 8.0 if names[id(parameter)] == "base.embedding.weight" else 1.0
             assert group["lr"] == pytest.approx(0.08 * times * 0.5 ** (LAYERS + 1 - level))
 
 
@@ -144,6 +145,30 @@ def test_freezing_is_by_height_and_can_be_taken_back(trainer: Make) -> None:
     assert "base.blocks.1.attention.qkv.weight" not in frozen
     freeze_below(model, 0, LAYERS)
     assert all(p.requires_grad for p in model.parameters())
+
+
+def test_with_lora_only_adapters_and_heads_are_trained(trainer: Make) -> None:
+    made = trainer(lora={"rank": 2}, freeze=2, layer_decay=0.5)
+    add_adapters(made.model.base.blocks, made.spec.lora)
+    start_adapters(made.model, seed=0)
+    made.optimizer = build_optimizer(made.model, made.spec, LAYERS)
+    before = made.weights()
+    made.run(3)
+    trained = {
+        name
+        for name in before
+        if level_of(name, LAYERS) >= 2 and (is_adapter(name) or name.startswith("heads."))
+    }
+    assert made.moved(before) == trained
+    names = {parameter: name for name, parameter in made.model.named_parameters()}
+    assert {names[parameter] for parameter in made.optimizer.state} == trained
+    assert any(name.startswith("base.blocks.1.attention.qkv.adapter.") for name in trained)
+    rates = {
+        names[parameter]: group["lr"]
+        for group in made.optimizer.param_groups
+        for parameter in group["params"]
+    }
+    assert rates["base.blocks.1.attention.qkv.adapter.up"] == pytest.approx(0.01 * 0.25)
 
 
 def test_the_recipe_reaches_adamw(trainer: Make) -> None:

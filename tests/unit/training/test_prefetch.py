@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 
 import pytest
+import torch
 
-from greffe.training.prefetch import prefetch
+from greffe.data.batches import Batch
+from greffe.training.prefetch import prefetch, prefetch_batches
 
 PATIENCE = 20  # seconds; only a broken test waits so long
 
@@ -124,3 +127,25 @@ def test_short_steps_are_prepared_ahead_only_if_always(
             for step in range(3):
                 get(step)
         assert asked == expected
+
+
+def batches(step: int) -> list[Batch]:
+    ids = torch.arange(6).view(2, 3) + step
+    return [Batch(ids=ids, counts={}, targets=ids + 1)]
+
+
+def test_batches_for_a_gpu_are_pinned_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[torch.device] = []
+    monkeypatch.setattr(torch.cuda, "device", lambda one: used.append(one) or nullcontext())
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: -tensor)
+    with prefetch_batches(batches, torch.device("cuda", 1)) as get:
+        [pinned] = get(3)
+    [plain] = batches(3)
+    assert set(used) == {torch.device("cuda", 1)}
+    assert torch.equal(pinned.ids, -plain.ids) and torch.equal(pinned.targets, -plain.targets)
+
+
+def test_batches_for_a_cpu_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Batch, "pinned", None)
+    with prefetch_batches(batches, torch.device("cpu")) as get:
+        assert torch.equal(get(3)[0].ids, batches(3)[0].ids)

@@ -15,6 +15,7 @@ import json, os, sys
 import torch
 from greffe.config.sections import ModelSpec, TrainSpec
 from greffe.data.batches import Batch
+from greffe.model.adapters import add_adapters, start_adapters
 from greffe.model.heads.masked_token_head import MaskedTokenHead
 from greffe.model.heads.next_token_head import NextTokenHead
 from greffe.model.model import build_model
@@ -58,14 +59,18 @@ PLANS = {
     ],
 }
 
-def run(plan, parts, world, unfreezing):
+def run(plan, parts, world, way):
     steps = PLANS[plan]
     names = BOTH if plan == "heads" else ("next_token",)
     heads = {"next_token": NextTokenHead(), "masked_token": MaskedTokenHead(tied=False)}
     spec = ModelSpec(width=8, layers=2, heads=2, feed_forward=16, context=8)
     kept = {name: heads[name] for name in names}
     model = build_model(spec, 40, kept, seed=0)
-    choices = TrainSpec(lr=1e-2, warmup=0.0, gradual_unfreezing=unfreezing, weight_decay=0.1)
+    changes = {"unfreezing": {"gradual_unfreezing": True}, "lora": {"lora": {"rank": 2}}}
+    choices = TrainSpec(lr=1e-2, warmup=0.0, weight_decay=0.1, **changes.get(way, {}))
+    if choices.lora.rank:
+        add_adapters(model.base.blocks, choices.lora)
+        start_adapters(model, seed=0)
     optimizer = build_optimizer(model, choices, 2)
     budget = Budget.parse(f"{len(steps)}steps", steps_per_epoch=1)
     made = train(
@@ -83,20 +88,20 @@ RANK = (
     TRAINING
     + """
 world = World.join()
-found = run(sys.argv[1], lambda pair: pair[world.rank], world, sys.argv[2] == "unfreezing")
+found = run(sys.argv[1], lambda pair: pair[world.rank], world, sys.argv[2])
 world.leave()
 print(json.dumps(found))
 """
 )
 
 
-@pytest.mark.parametrize("unfreezing", [True, False])
+@pytest.mark.parametrize("way", ["whole", "unfreezing", "lora"])
 @pytest.mark.parametrize("plan", ["heads", "rows"])
-def test_two_ranks_train_as_one(two_ranks: Ranks, plan: str, unfreezing: bool) -> None:
+def test_two_ranks_train_as_one(two_ranks: Ranks, plan: str, way: str) -> None:
     code: dict[str, object] = {}
     exec(TRAINING, code)
-    alone = code["run"](plan, lambda pair: [*pair[0], *pair[1]], code["World"](), unfreezing)
-    outputs = two_ranks(RANK, plan, "unfreezing" if unfreezing else "whole")
+    alone = code["run"](plan, lambda pair: [*pair[0], *pair[1]], code["World"](), way)
+    outputs = two_ranks(RANK, plan, way)
     for answer, shown in outputs:
         assert shown == "", shown
         found = json.loads(answer)

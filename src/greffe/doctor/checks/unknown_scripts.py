@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from greffe.data.pieces import apply_character_steps
 from greffe.data.scripts import known_characters, unknown_letters
 from greffe.data.words import excerpt
 from greffe.doctor.checks.check import LabelledData, register
@@ -24,7 +23,7 @@ def unknown_scripts(data: LabelledData) -> Iterator[Finding]:
         scripts: Counter[str] = Counter()
         unreadable: list[str] = []
         for example in examples:
-            text = apply_character_steps(example.text, data.tokenizer.character_steps)
+            text = data.tokenizer.fold(example.text)
             letters, unknown = unknown_letters(text, known)
             if unknown.total() > UNKNOWN_LETTERS * letters:
                 scripts += unknown

@@ -29,11 +29,11 @@ class ClassificationHead(HeadSpec):
     def for_model(cls, model: ModelSpec) -> Self:
         return cls(classes=2, pooler="last")
 
-    def build(self, width: int, vocab: int) -> Classification:
-        return Classification(width, self)
+    def build(self, model: ModelSpec, vocab: int) -> Classification:
+        return Classification(model.width, self)
 
-    def parameters(self, width: int, vocab: int) -> Formula:
-        pooled = pooled_width(width, self.pooler)
+    def parameters(self, model: ModelSpec, vocab: int) -> Formula:
+        pooled = pooled_width(model.width, self.pooler)
         value = self.classes * pooled + self.classes
         return f"{self.classes} × {pooled} + {self.classes}", value
 

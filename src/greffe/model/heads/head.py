@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from greffe.config.components import Formula
+from greffe.config.sections import ModelSpec
 from greffe.kernels.linear import linear
 
 
@@ -23,35 +24,39 @@ class Head(nn.Module, ABC):
 
 
 class VocabularyHead(Head):
-    """Scores for every token of the vocabulary: features, then one matrix and a bias.
+    """Scores for every token of the vocabulary: features, then one matrix and a bias, if any.
 
-    A tied head owns only the bias and uses the embedding as its matrix.
+    A tied head owns at most the bias and uses the embedding as its matrix.
     """
 
-    bias: nn.Parameter
+    bias: nn.Parameter | None
     weight: nn.Parameter | None
 
-    def __init__(self, width: int, vocab: int, *, tied: bool) -> None:
+    def __init__(self, model: ModelSpec, vocab: int, *, tied: bool) -> None:
         super().__init__()
-        weight = None if tied else nn.Parameter(torch.empty(vocab, width))
+        self.vocab = vocab
+        weight = None if tied else nn.Parameter(torch.empty(vocab, model.token_width))
         self.register_parameter("weight", weight)
-        self.bias = nn.Parameter(torch.empty(vocab))
+        bias = nn.Parameter(torch.empty(vocab)) if model.head_bias else None
+        self.register_parameter("bias", bias)
 
     def features(self, hidden: Tensor) -> Tensor:
-        """Return what the matrix multiplies: [..., width] → [..., width]."""
+        """Return what the matrix multiplies: [..., width] → [..., width of the embedding]."""
         return hidden
 
     def decoder(self, embedding: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the matrix [vocab, width] and the bias [vocab]."""
-        return (embedding if self.weight is None else self.weight), self.bias
+        """Return the matrix [vocab, width] and the bias [vocab], zeros if there is none."""
+        weight = embedding if self.weight is None else self.weight
+        return weight, weight.new_zeros(self.vocab) if self.bias is None else self.bias
 
     def forward(self, hidden: Tensor, embedding: Tensor, lengths: Tensor | None = None) -> Tensor:
         """[..., width] → [..., vocab]."""
         return linear(self.features(hidden), *self.decoder(embedding))
 
 
-def matrix_parameters(width: int, vocab: int, *, tied: bool) -> Formula:
+def matrix_parameters(model: ModelSpec, vocab: int, *, tied: bool) -> Formula:
     """Return the number of parameters of a vocabulary head's matrix and bias."""
-    if tied:
-        return f"{vocab:,}", vocab
-    return f"{vocab:,} × {width} + {vocab:,}", vocab * width + vocab
+    width = model.token_width
+    parts = [] if tied else [(f"{vocab:,} × {width}", vocab * width)]
+    parts += [(f"{vocab:,}", vocab)] if model.head_bias else []
+    return " + ".join(formula for formula, _ in parts) or "0", sum(value for _, value in parts)

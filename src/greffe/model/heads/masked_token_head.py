@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, Self
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from greffe.config.components import Formula, HeadSpec
 from greffe.config.sections import ModelSpec
 from greffe.kernels.linear import linear, normalize
+from greffe.model.formulas import linear_formula, norm_formula
 from greffe.model.heads.head import VocabularyHead, matrix_parameters
-from greffe.model.layers import NORM_EPSILON
+from greffe.model.layers import activate, build_norm
 
 
 class MaskedTokenHead(HeadSpec):
@@ -26,13 +26,14 @@ class MaskedTokenHead(HeadSpec):
     def for_model(cls, model: ModelSpec) -> Self:
         return cls(tied=model.tied)
 
-    def build(self, width: int, vocab: int) -> MaskedToken:
-        return MaskedToken(width, vocab, tied=self.tied)
+    def build(self, model: ModelSpec, vocab: int) -> MaskedToken:
+        return MaskedToken(model, vocab, tied=self.tied)
 
-    def parameters(self, width: int, vocab: int) -> Formula:
-        formula, value = matrix_parameters(width, vocab, tied=self.tied)
-        own = width * width + width + 2 * width
-        return f"({width} × {width} + {width}) + 2 × {width} + {formula}", own + value
+    def parameters(self, model: ModelSpec, vocab: int) -> Formula:
+        layer, in_layer = linear_formula(model.width, model.token_width, bias=model.linear_bias)
+        norm, in_norm = norm_formula(model, model.token_width)
+        matrix, in_matrix = matrix_parameters(model, vocab, tied=self.tied)
+        return f"({layer}) + {norm} + {matrix}", in_layer + in_norm + in_matrix
 
     def outputs(self, vocab: int) -> int:
         return vocab
@@ -41,11 +42,12 @@ class MaskedTokenHead(HeadSpec):
 class MaskedToken(VocabularyHead):
     """The token behind each mask."""
 
-    def __init__(self, width: int, vocab: int, *, tied: bool) -> None:
-        super().__init__(width, vocab, tied=tied)
-        self.transform = nn.Linear(width, width)
-        self.norm = nn.LayerNorm(width, eps=NORM_EPSILON)
+    def __init__(self, model: ModelSpec, vocab: int, *, tied: bool) -> None:
+        super().__init__(model, vocab, tied=tied)
+        self.activation = model.head_activation
+        self.transform = nn.Linear(model.width, model.token_width, bias=model.linear_bias)
+        self.norm = build_norm(model, model.token_width)
 
     def features(self, hidden: Tensor) -> Tensor:
         transformed = linear(hidden, self.transform.weight, self.transform.bias)
-        return normalize(F.gelu(transformed), self.norm)
+        return normalize(activate(transformed, self.activation), self.norm)

@@ -21,10 +21,11 @@ class NextSentenceHead(HeadSpec):
     def for_model(cls, model: ModelSpec) -> Self:
         return cls()
 
-    def build(self, width: int, vocab: int) -> NextSentence:
-        return NextSentence(width)
+    def build(self, model: ModelSpec, vocab: int) -> NextSentence:
+        return NextSentence(model.width)
 
-    def parameters(self, width: int, vocab: int) -> Formula:
+    def parameters(self, model: ModelSpec, vocab: int) -> Formula:
+        width = model.width
         value = width * width + width + 2 * width + 2
         return f"({width} × {width} + {width}) + (2 × {width} + 2)", value
 

@@ -21,10 +21,10 @@ class Learned(PositionSpec):
     kind: Literal["learned"] = "learned"
 
     def build(self, model: ModelSpec) -> LearnedPositions:
-        return LearnedPositions(model.context, model.width)
+        return LearnedPositions(model.context, model.token_width)
 
     def parameters(self, model: ModelSpec) -> Formula:
-        return f"{model.context} × {model.width}", model.context * model.width
+        return f"{model.context} × {model.token_width}", model.context * model.token_width
 
 
 class LearnedPositions(PositionScheme):

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from greffe.config.bounds import Wavelength
+from greffe.config.bounds import OptionalWavelength, Wavelength
 from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
 from greffe.model.diagrams import POSITION, Diagram, Label, Panel
@@ -21,14 +21,20 @@ class Rotary(PositionSpec):
     kind: Literal["rotary"] = "rotary"
     base: Wavelength = 10_000.0
     """Longest wavelength in positions, divided by 2π."""
+    local_base: OptionalWavelength = 0.0
+    """The same in blocks that attend to a window; 0: as base."""
 
     def build(self, model: ModelSpec) -> RotaryPositions:
-        return RotaryPositions(model.width // model.heads, self.base)
+        return RotaryPositions(model.head_width, self.base)
+
+    def build_local(self, model: ModelSpec) -> RotaryPositions | None:
+        return RotaryPositions(model.head_width, self.local_base) if self.local_base else None
 
     def check(self, model: ModelSpec) -> None:
-        head_width = model.width // model.heads
-        if head_width % 2:
-            raise ValueError(f"rotary positions need an even width per head, found {head_width}")
+        if model.head_width % 2:
+            raise ValueError(
+                f"rotary positions need an even width per head, found {model.head_width}"
+            )
 
 
 class RotaryPositions(PositionScheme):

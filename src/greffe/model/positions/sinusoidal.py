@@ -21,7 +21,7 @@ class Sinusoidal(PositionSpec):
     kind: Literal["sinusoidal"] = "sinusoidal"
 
     def build(self, model: ModelSpec) -> SinusoidalPositions:
-        return SinusoidalPositions(model.width)
+        return SinusoidalPositions(model.token_width)
 
 
 class SinusoidalPositions(PositionScheme):

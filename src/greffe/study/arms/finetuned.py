@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from torch import Tensor
 
 from greffe.config.options import Output, Tables
 from greffe.inference.predict import predict
 from greffe.machine import measure_peak_memory
 from greffe.model.model import Model, build_model
+from greffe.model.weights import cut_positions
 from greffe.pipelines.finetune import finetune
 from greffe.pipelines.finetune_recipe import Start
 from greffe.run import RunDirectory
@@ -86,10 +89,11 @@ class FinetunedArm(TrainedArm):
         )
 
     def _moves(self, run: RunDirectory) -> list[PartMove]:
+        recipe, manifest = run.recipe(), run.manifest()
+        before: Mapping[str, Tensor]
         if self.uses_weights:
-            before, _ = run_weights(self.model_run)
+            before = cut_positions(run_weights(self.model_run)[0], recipe.model.context)
         else:
-            recipe, manifest = run.recipe(), run.manifest()
             before = build_model(recipe.model, manifest.vocab, {}, recipe.seed).state_dict()
         after, _ = run_weights(run)
         return layer_moves(before, after)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import torch
 
+from greffe.config.sections import ModelSpec
+
 WIDTH, VOCAB = 6, 11
+SHAPE = ModelSpec(width=WIDTH, heads=3)
 EMBEDDING = torch.zeros(VOCAB, WIDTH)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +38,26 @@ def test_only_the_base_differs_before_the_first_step(
         assert len(result.probabilities) == len(inputs.parts.test)
         assert result.tokens > 0 and result.evaluations
         assert any(move.moved > 0 for move in result.moves)
+
+
+def test_lora_is_for_arms_that_train_a_pretrained_base(
+    fresh_run: FreshRun, inputs: CellInputs, compute: Callable[..., CellResult], tmp_path: Path
+) -> None:
+    inputs.training = replace(
+        inputs.training, changes=[*inputs.training.changes, "finetune.lora.rank=2"]
+    )
+    base = fresh_run("base")
+    arms = (PretrainedArm("pretrained", base), FrozenArm("frozen", base), ScratchArm("new", base))
+    results = {arm.name: compute(arm) for arm in arms}
+    moved = {
+        name: {move.part for move in result.moves if move.moved > 0}
+        for name, result in results.items()
+    }
+    assert moved["frozen"] == set()
+    assert moved["pretrained"] and moved["pretrained"] < moved["new"]
+    assert results["pretrained"].initial_base == inputs.base_hash(base)
+    assert RunDirectory(tmp_path / "new").recipe().train.lora.rank == 0
+    assert len({result.parameters for result in results.values()}) == 1
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

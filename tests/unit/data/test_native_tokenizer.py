@@ -16,8 +16,9 @@ import pytest
 
 from greffe.config.sections import TokenizerSpec
 from greffe.data import tokenizer_training
+from greffe.data.native_tokenizer import SPECIALS, NativeTokenizer, train_tokenizer
 from greffe.data.pieces import BYTE_PIECES, SPACE
-from greffe.data.tokenizer import SPECIALS, Tokenizer, train_tokenizer
+from greffe.data.tokenizer import Tokenizer
 from greffe.data.tokenizer_training import PRINTABLE, count_words
 from greffe.errors import CorruptError, DataError, RunError
 
@@ -141,7 +142,7 @@ def test_batches_of_a_lowercased_tokenizer_take_the_fast_way(tokenizer: Tokenize
 def test_memory_of_words_starts_again_when_full(
     tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greffe.data.tokenizer._CACHED_CHARACTERS", 10)
+    monkeypatch.setattr("greffe.data.native_tokenizer._CACHED_CHARACTERS", 10)
     for text in TEXTS[:20]:
         assert tokenizer.encode_batch([text])[0].tolist() == tokenizer.encode(text)
     assert len(tokenizer._cache) < 20
@@ -203,7 +204,7 @@ def test_training_is_the_same_in_every_process(kind: Kind, tmp_path: Path) -> No
     (tmp_path / "texts.json").write_text(json.dumps(TEXTS))
     code = (
         "import json, sys; from greffe.config.sections import TokenizerSpec;"
-        "from greffe.data.tokenizer import train_tokenizer;"
+        "from greffe.data.native_tokenizer import train_tokenizer;"
         "texts = json.load(open(sys.argv[1]));"
         f"print(train_tokenizer(texts, TokenizerSpec(kind={kind!r}, vocab=500)).fingerprint)"
     )
@@ -412,6 +413,6 @@ def test_large_vocabularies_use_wider_ids(tokenizer: Tokenizer) -> None:
         tree["model"]["vocab"] |= {piece: tokenizer.size + i for i, piece in enumerate(extra)}
     else:
         tree["model"]["vocab"] += [[piece, -20.0] for piece in extra]
-    wide = Tokenizer(json.dumps(tree))
+    wide = NativeTokenizer(json.dumps(tree))
     assert wide.size == 70_000 and wide.dtype == np.uint32
     assert wide.encode_batch(["un livre"])[0].tolist() == tokenizer.encode("un livre")
