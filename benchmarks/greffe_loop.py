@@ -71,14 +71,17 @@ class LanguageLoop:
         objective = language_spec(recipe.objective).build(tokenizer, tied=recipe.model.tied)
         self.model = build_model(recipe.model, tokenizer.size, objective.heads(), recipe.seed)
         place(self.model, precision)
-        self.batches = language_batches(objective, batches, recipe.seed)
+        parts = recipe.train.accumulation
+        self.batches = language_batches(
+            objective, [part for ids in batches for part in np.split(ids, parts)], recipe.seed
+        )
         self._steps = steps(
             self.model,
             objective,
             build_optimizer(self.model, recipe.train, recipe.model.layers),
-            lambda step: [self.batches[step % len(self.batches)]],
+            lambda step: self.batches[parts * (step % len(batches)) :][:parts],
             recipe.train,
-            Budget.parse(ENDLESS, len(self.batches)),
+            Budget.parse(ENDLESS, len(batches)),
             recipe.seed,
         )
 

@@ -144,12 +144,13 @@ class GreffeFinetune:
         sampler = ExampleSampler(seed, tuple(len(row) for row in texts.rows), spec.batch)
 
         def batches(step: int) -> list[Batch]:
-            indices = sampler.step(step)
             return [
                 self.task.prepare(
                     [texts.rows[index] for index in indices],
                     [texts.labels[index] for index in indices],
                 )
+                for indices in np.array_split(sampler.step(step), spec.accumulation)
+                if len(indices)
             ]
 
         budget = Budget.parse(spec.budget, sampler.steps_per_epoch)

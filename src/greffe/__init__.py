@@ -9,11 +9,12 @@ from types import ModuleType
 
 import lazy_loader
 
-from greffe.machine import limit_openmp_spinning
+from greffe.machine import limit_kernel_cache, limit_openmp_spinning
 
 __version__ = "0.2.0"
 
 limit_openmp_spinning()
+limit_kernel_cache()
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 

@@ -35,6 +35,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # glibc's numbers for mallopt
 _NEVER = 2**30
 _LARGEST = 32 * 2**20  # bytes: keeping larger blocks would fragment the heap
 _SPIN_COUNT = "30000"  # loop iterations, about 0.1 ms
+_KERNELS = "128"  # a step of the small recipe with two objectives uses 50
 
 
 def cores() -> int:
@@ -109,6 +110,15 @@ def limit_openmp_spinning() -> None:
     the core that the other threads need: training runs at a fifth of its speed instead of half.
     """
     os.environ.setdefault("GOMP_SPINCOUNT", _SPIN_COUNT)
+
+
+def limit_kernel_cache() -> None:
+    """Let oneDNN keep fewer kernels; must be called before torch is imported.
+
+    It builds one for each shape of a bf16 product and keeps 1,024. Texts of different lengths come
+    in ever new shapes, of which each took 9 MB in a base of MiniLM's size.
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", _KERNELS)
 
 
 def release_memory() -> None:

@@ -7,7 +7,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,12 @@ import torch
 import greffe
 from greffe import machine
 from greffe.errors import GreffeError, InputError, OutOfMemoryError
-from greffe.machine import cores, keep_freed_memory, limit_openmp_spinning
+from greffe.machine import (
+    cores,
+    keep_freed_memory,
+    limit_kernel_cache,
+    limit_openmp_spinning,
+)
 
 COUNT_FAULTS = """
 import resource
@@ -71,13 +76,22 @@ def test_kept_memory_causes_few_page_faults() -> None:
     assert 10 * int(kept) <= int(without), found.stdout
 
 
-def test_a_spin_count_of_the_user_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
-    limit_openmp_spinning()
-    assert os.environ["GOMP_SPINCOUNT"].isdigit()
-    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
-    limit_openmp_spinning()
-    assert os.environ["GOMP_SPINCOUNT"] == "7"
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        ("GOMP_SPINCOUNT", limit_openmp_spinning),
+        ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", limit_kernel_cache),
+    ],
+)
+def test_a_setting_of_the_user_is_kept(
+    name: str, limit: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(name, raising=False)
+    limit()
+    assert os.environ[name].isdigit()
+    monkeypatch.setenv(name, "7")
+    limit()
+    assert os.environ[name] == "7"
 
 
 def test_peak_memory_is_measured_per_block() -> None:

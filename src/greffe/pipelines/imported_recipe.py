@@ -45,6 +45,7 @@ def imported_recipe(base: ForeignBase, name: str, weights: int) -> Recipe:
       measured, see docs/experiments/minilm.md; the others are those of the families' papers.
     - Lower layers of large bases learn a little more slowly: they hold what all texts share.
     - Three epochs, and at least 150 steps: few labels need more epochs than many.
+    - A batch is computed in four parts, whose gradients are summed: a fourth of the activations.
     - One training, not the average of several, each of which would cost minutes.
     - The embedding learns at the rate of the rest: it has seen each word far more often than the
       labels show it, unlike that of a base pretrained for minutes.
@@ -62,12 +63,13 @@ def imported_recipe(base: ForeignBase, name: str, weights: int) -> Recipe:
             budget="3epochs",
             least_steps=150,
             batch=16,
+            accumulation=4,
             lr=rates.finetune,
             warmup=0.1,
             layer_decay=rates.layer_decay,
         )
         classification = Classification(dropout=0.1)
-        train = TrainSpec(budget="20m", batch=16, lr=rates.pretrain)
+        train = TrainSpec(budget="20m", batch=16, accumulation=4, lr=rates.pretrain)
     return Recipe(
         name=name[:255],
         tokenizer=TokenizerSpec(vocab=base.vocab),
@@ -83,9 +85,10 @@ def describe_defaults(recipe: Recipe, weights: int) -> str:
     """Return what was chosen for fine-tuning and why, in one line."""
     chosen = recipe.finetune
     soup = f", {chosen.soup} trainings averaged" if chosen.soup > 1 else ""
+    parts = f" in {chosen.accumulation} parts" if chosen.accumulation > 1 else ""
     return (
         f"fine-tuning defaults for {format_count(weights)} weights: lr {chosen.lr:g}, "
-        f"{chosen.budget}, at least {chosen.least_steps} steps, batch {chosen.batch}, "
+        f"{chosen.budget}, at least {chosen.least_steps} steps, batch {chosen.batch}{parts}, "
         f"layer_decay {chosen.layer_decay:g}{soup}, context {recipe.model.context}; "
         "--set changes them"
     )
