@@ -66,6 +66,7 @@ def read_config(folder: Path) -> Config:
         raise InputError(
             f"{folder} has no {CONFIG_FILE}.",
             expected=f"a folder in Hugging Face format: {CONFIG_FILE}, weights, tokenizer.json",
+            hint="give the folder that holds it; a model of the hub is named hf:owner/name",
         )
     values = read_json(path, "the configuration of a model")
     if not isinstance(values, dict):
