@@ -43,6 +43,13 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def compute_threads(shared_by: int = 1) -> int:
+    """Return OMP_NUM_THREADS, else the cores divided by as many processes as share them."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    is_number = given.isdecimal() and len(given) < 10
+    return (int(given) if is_number else 0) or max(1, cores() // shared_by)
+
+
 # --- torchrun -------------------------------------------------------------------------------------
 
 

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from greffe.baselines.features import Reader, centered_logs
+from greffe.baselines.features import Reader
 from greffe.baselines.linear_classifier import LinearClassifier, LinearSettings
 from greffe.baselines.logistic_regression import softmax
+from greffe.inference.prediction import centered_logs
 
 
 def ensemble_classifier(

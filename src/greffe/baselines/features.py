@@ -14,20 +14,18 @@ import torch
 from torch import Tensor
 
 from greffe.config.options import Computing
+from greffe.config.sections import ModelSpec
 from greffe.data.tables import text_blocks
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.batched import forward_rows
 from greffe.inference.forward import require_finite
 from greffe.inference.placing import AS_IT_IS, PlacedModel
-from greffe.inference.prediction import split_windows
+from greffe.inference.prediction import centered_logs, mean_vectors, split_windows
 from greffe.model.model import Model
 from greffe.model.pooling import pool
 from greffe.progress import Progress
 from greffe.run import RunDirectory
 from greffe.training.checkpoint import load_classification_tokenizer, load_model_and_hash
-
-MIN_PROBABILITY = 1e-6
-"""Smaller probabilities count as this one: no text outweighs all others."""
 
 
 class Reader(Protocol):
@@ -79,8 +77,8 @@ class BaseReader:
 
     @property
     def columns(self) -> int:
-        """Three vectors of the model's width: see `base_features`."""
-        return 3 * self.model.spec.width
+        """Three vectors: see `base_features`."""
+        return feature_columns(self.model.spec)
 
     def features(self, texts: Sequence[str]) -> np.ndarray:
         """Return one vector per text [N, columns], float32."""
@@ -88,10 +86,15 @@ class BaseReader:
         return base_features(model, self.tokenizer, texts, causal=self.causal)
 
 
+def feature_columns(spec: ModelSpec) -> int:
+    """Return the number of features of a base; its embedding may have a width of its own."""
+    return spec.token_width + 2 * spec.width
+
+
 def base_features(
     model: Model, tokenizer: Tokenizer, texts: Sequence[str], *, causal: bool
 ) -> np.ndarray:
-    """Return one vector per text [N, 3 × width], float32.
+    """Return one vector per text [N, columns], float32.
 
     Mean embedding, mean of the last layer, and the last layer at the last token. The vector of a
     long text is the mean over its windows, weighted by their length.
@@ -110,17 +113,10 @@ def base_features(
         )
         return torch.cat(parts, dim=-1)
 
-    found = forward_rows(model, rows, read, 3 * model.spec.width, pad=tokenizer.pad)
+    found = forward_rows(model, rows, read, feature_columns(model.spec), pad=tokenizer.pad)
     require_finite(found)
     vectors = found.numpy()  # [windows of all texts, F]
-    if len(rows) == len(documents):
-        return vectors
-    weights = np.array([len(part) for parts in windows for part in parts], dtype=np.float32)
-    weights[weights == 0] = 1.0  # an empty text is its one window
-    first = np.cumsum([0, *(len(parts) for parts in windows[:-1])])
-    sums = np.add.reduceat(vectors * weights[:, None], first, axis=0)
-    mean: np.ndarray = sums / np.add.reduceat(weights, first)[:, None]
-    return mean
+    return mean_vectors(vectors, windows)
 
 
 # --- feature runs -------------------------------------------------------------------------------
@@ -136,13 +132,6 @@ class FeatureRun:
     def features(self, texts: Sequence[str]) -> np.ndarray:
         """Return centered log-probabilities [N, classes], float32."""
         return centered_logs(self.probabilities(texts))
-
-
-def centered_logs(probabilities: np.ndarray) -> np.ndarray:
-    """Turn probabilities [N, classes] into logarithms minus their mean over classes, float32."""
-    logs = np.log(np.maximum(probabilities, MIN_PROBABILITY))
-    centered: np.ndarray = logs - logs.mean(axis=1, keepdims=True)
-    return centered.astype(np.float32)
 
 
 def run_features(feature_runs: Sequence[Reader], texts: Sequence[str]) -> list[np.ndarray]:

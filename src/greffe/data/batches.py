@@ -11,6 +11,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from greffe.data.padding import pad_ids
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -68,10 +70,6 @@ class Batch:
 
 def pad_rows(rows: Sequence[npt.NDArray[np.integer]], pad: int) -> tuple[Tensor, Tensor | None]:
     """Pad rows to ids [B, T]; also return lengths [B], or None if all rows are equally long."""
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    width = int(lengths.max())
-    ids = np.full((len(rows), width), pad, dtype=np.int64)
-    for index, row in enumerate(rows):
-        ids[index, : len(row)] = row
-    needs_lengths = bool((lengths < width).any())
+    ids, lengths = pad_ids(rows, pad)
+    needs_lengths = bool((lengths < ids.shape[1]).any())
     return torch.from_numpy(ids), torch.from_numpy(lengths) if needs_lengths else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from greffe.data.batches import pad_rows
+from greffe.data.padding import group_by_length
 from greffe.inference.forward import device_of, evaluation_mode
 from greffe.model.model import Model
 
 BATCH_TOKENS = 4096
-MAX_PADDING = 0.05  # fraction of a batch
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -32,9 +32,7 @@ def forward_rows(
 ) -> Tensor:
     """Return `forward(ids, lengths)` of rows <sos>…<eos> as one tensor [N, width] on the CPU."""
     device = device_of(model)
-    order = sorted(range(len(rows)), key=lambda index: len(rows[index]))
-    # The longest batches first: short ones then fill the remaining time of the cores.
-    batches = list(_batches(order, rows, batch_tokens))[::-1]
+    batches = group_by_length(rows, batch_tokens)
 
     def work(indices: list[int]) -> Tensor:
         ids, lengths = pad_rows([rows[index] for index in indices], pad)
@@ -50,25 +48,6 @@ def forward_rows(
         for indices, part in zip(batches, found, strict=True):
             result[indices] = part.cpu()
     return result
-
-
-def _batches(
-    order: Sequence[int], rows: Sequence[np.ndarray], batch_tokens: int
-) -> Iterator[list[int]]:
-    """Group rows of similar length into batches with little padding."""
-    batch: list[int] = []
-    real = 0
-    for index in order:
-        length = len(rows[index])
-        # Rows come from short to long: the latest determines the width of the batch.
-        padded = (len(batch) + 1) * length
-        if batch and (padded > batch_tokens or padded - real - length > MAX_PADDING * padded):
-            yield batch
-            batch, real = [], 0
-        batch.append(index)
-        real += length
-    if batch:
-        yield batch
 
 
 def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

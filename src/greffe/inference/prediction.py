@@ -10,6 +10,9 @@ import numpy as np
 
 from greffe.config.sections import LongTexts
 
+MIN_PROBABILITY = 1e-6
+"""Smaller probabilities count as this one: as features, no text outweighs all others."""
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -62,6 +65,29 @@ def mean_over_windows(
         means[number] = np.average(inside, axis=0, weights=weights)
         first += len(windows)
     return means
+
+
+def mean_vectors(vectors: np.ndarray, texts: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+    """Return vectors [N, columns] of texts, float32: the mean, weighted by their windows' lengths.
+
+    `vectors` are [windows of all texts, columns], in the order of the texts.
+    """
+    if len(vectors) == len(texts):
+        return vectors
+    lengths = [len(window) for windows in texts for window in windows]
+    weights = np.array(lengths, dtype=np.float32)
+    weights[weights == 0] = 1.0  # an empty text is its one window
+    first = np.cumsum([0, *(len(windows) for windows in texts[:-1])])
+    sums = np.add.reduceat(vectors * weights[:, None], first, axis=0)
+    mean: np.ndarray = sums / np.add.reduceat(weights, first)[:, None]
+    return mean
+
+
+def centered_logs(probabilities: np.ndarray) -> np.ndarray:
+    """Turn probabilities [N, classes] into logarithms minus their mean over classes, float32."""
+    logs = np.log(np.maximum(probabilities, MIN_PROBABILITY))
+    centered: np.ndarray = logs - logs.mean(axis=1, keepdims=True)
+    return centered.astype(np.float32)
 
 
 def describe_cut(texts: int, tokens: int, context: int) -> str:

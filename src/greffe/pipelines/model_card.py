@@ -52,15 +52,15 @@ def model_card(run: RunDirectory) -> str:
     sections = [
         CARD_MARK,
         f"# {markdown_text(_title(run, manifest))}",
-        _summary(run, manifest),
+        summary(run),
         "## Usage",
         "`RUN` is the path of this folder.",
         _usage(manifest),
         "## Data",
         _data(manifest),
-        *(["## Results", _table(("metric", "value"), results)] if results else []),
+        *(["## Results", table(("metric", "value"), results)] if results else []),
         "## Lineage",
-        _table(("", ""), _lineage(manifest)),
+        table(("", ""), _lineage(manifest)),
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -70,7 +70,9 @@ def _title(run: RunDirectory, manifest: Manifest) -> str:
     return run.recipe().name if manifest.imported else run.path.resolve().name
 
 
-def _summary(run: RunDirectory, manifest: Manifest) -> str:
+def summary(run: RunDirectory) -> str:
+    """Return what a run is, in a few sentences of Markdown."""
+    manifest = run.manifest()
     if manifest.kind == "linear":
         return f"{_linear_kind(manifest)} {_classes(manifest)}"
     recipe = run.recipe()
@@ -134,7 +136,7 @@ def _data(manifest: Manifest) -> str:
         (markdown_text(name), markdown_text(sizes.get(name, "")), markdown_code(digest))
         for name, digest in lineage.data.items()
     ]
-    return _table(("part", "size", "SHA-256"), rows)
+    return table(("part", "size", "SHA-256"), rows)
 
 
 def _results(manifest: Manifest) -> list[tuple[str, str]]:
@@ -167,6 +169,7 @@ def _lineage(manifest: Manifest) -> list[tuple[str, str]]:
     return [(name, value) for name, value in rows if value]
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -12,7 +12,7 @@ from statistics import median
 import torch
 
 from greffe.errors import RecipeError
-from greffe.machine import cores, keep_freed_memory, local_ranks
+from greffe.machine import compute_threads, cores, keep_freed_memory, local_ranks
 from greffe.model.model import Model
 from greffe.progress import notice
 
@@ -25,10 +25,7 @@ def set_up_compute(threads: int = 0, *, jobs: int = 1) -> int:
     """Use this many threads, else OMP_NUM_THREADS, else the cores divided by the local ranks and
     by the trainings side by side."""
     keep_freed_memory()
-    given = os.environ.get("OMP_NUM_THREADS", "")
-    is_number = given.isdecimal() and len(given) < 10
-    shared_by = local_ranks() * jobs
-    threads = threads or (int(given) if is_number else 0) or max(1, cores() // shared_by)
+    threads = threads or compute_threads(local_ranks() * jobs)
     if threads > THREADS_PER_CORE * cores():
         raise RecipeError(
             f"{threads:,} compute threads are too many for this machine.",

@@ -15,9 +15,9 @@ from greffe.baselines.features import (
     FeatureCache,
     FeatureRun,
     base_features,
-    centered_logs,
     run_features,
 )
+from greffe.inference.prediction import centered_logs
 from greffe.model.pooling import pool
 
 LONG = "Ce livre est magnifique mais vraiment beaucoup trop long, hélas, et je le relirai. " * 3

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greffe.baselines.features import centered_logs
 from greffe.baselines.linear_classifier import fit_linear
 from greffe.baselines.linear_runs import load_linear, open_feature_run, write_linear_run
 from greffe.data.tables import Example, label_order
 from greffe.errors import CorruptError, RunError
 from greffe.inference.predict import predict
+from greffe.inference.prediction import centered_logs
 from greffe.run import RunDirectory
 from greffe.samples.toy import toy_reviews
 from greffe.training.checkpoint import load_model, load_tokenizer

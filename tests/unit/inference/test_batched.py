@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from greffe.inference.batched import MAX_PADDING, forward_rows, parallel_map
+from greffe.data.padding import MAX_PADDING
+from greffe.inference.batched import forward_rows, parallel_map
 from greffe.model.model import Model
 
 PAD = 1
