@@ -1,4 +1,4 @@
-"""A run → the files of an exported folder: graphs, tokenizer, terms; linear runs with their parts."""
+"""A run → the files of an exported folder: graphs, tokenizer, terms, the parts of linear runs."""
 
 from __future__ import annotations
 
