@@ -23,7 +23,7 @@ from typing import Any
 
 from greffe.config.options import Reading
 from greffe.data.tables import Example, read_examples
-from greffe.inference.predict import Prediction
+from greffe.inference.prediction import Prediction
 
 FOLDS = 5
 THREADS = "1"

@@ -26,6 +26,6 @@ from .data.tokenizer import Tokenizer as Tokenizer
 from .errors import GreffeError as GreffeError
 from .evaluation.metrics import Evaluation as Evaluation
 from .inference.fill import Filling as Filling
-from .inference.predict import Prediction as Prediction
+from .inference.prediction import Prediction as Prediction
 
 __version__: str

@@ -9,7 +9,8 @@ from greffe.config.components import PositionSpec
 from greffe.config.sections import ModelSpec
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.generate import generate, stream_text, window_start
-from greffe.inference.predict import classify_logits, split_windows
+from greffe.inference.predict import classify_logits
+from greffe.inference.prediction import split_windows
 from greffe.inference.sampling import Sampling, sample
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.heads.next_token_head import NextTokenHead

@@ -26,8 +26,9 @@ from greffe.inference.fill import fill as fill_masks
 from greffe.inference.generate import Choices, generate_text, stream_text
 from greffe.inference.int8_check import LABELLED_TEXTS, check_labels, report_accuracy
 from greffe.inference.placing import PlacedModel, generator_model
-from greffe.inference.predict import Prediction, require_classifier
 from greffe.inference.predict import predict as predict_labels
+from greffe.inference.predict import require_classifier
+from greffe.inference.prediction import Prediction
 from greffe.machine import guard_memory, memory_errors
 from greffe.model.model import Model
 from greffe.pipelines.labelled import Examples, data_hash, load_examples

@@ -19,7 +19,7 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.inference.batched import forward_rows
 from greffe.inference.forward import require_finite
 from greffe.inference.placing import AS_IT_IS, PlacedModel
-from greffe.inference.predict import split_windows
+from greffe.inference.prediction import split_windows
 from greffe.model.model import Model
 from greffe.model.pooling import pool
 from greffe.progress import Progress

@@ -25,7 +25,8 @@ from greffe.config.options import Computing
 from greffe.data.tables import text_blocks
 from greffe.errors import CorruptError, RunError
 from greffe.inference.placing import AS_IT_IS, PlacedModel
-from greffe.inference.predict import Prediction, predict
+from greffe.inference.predict import predict
+from greffe.inference.prediction import Prediction
 from greffe.model.tensor_header import read_header
 from greffe.model.weights import BASE, save_tensors, tensors_hash
 from greffe.run import (

@@ -30,7 +30,7 @@ from greffe.display import terminal_text
 from greffe.errors import InputError, InterruptedRunError
 
 if TYPE_CHECKING:
-    from greffe.inference.predict import Prediction
+    from greffe.inference.prediction import Prediction
 
 RunPath = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run's folder, greffe-fr or hf:owner/name.")
@@ -202,7 +202,7 @@ def _with_progress(predictions: Iterator[Prediction]) -> Iterator[Prediction]:
 
 def _with_cut_notice(predictions: Iterator[Prediction], context: int) -> Iterator[Prediction]:
     """Yield the predictions; at the end, print a notice about texts that were cut."""
-    from greffe.inference.predict import describe_cut
+    from greffe.inference.prediction import describe_cut
     from greffe.progress import notice
 
     cuts = []

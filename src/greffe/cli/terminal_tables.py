@@ -16,7 +16,7 @@ from greffe.display import terminal_text
 if TYPE_CHECKING:
     from greffe.evaluation.metrics import Evaluation
     from greffe.inference.fill import Filling
-    from greffe.inference.predict import Prediction
+    from greffe.inference.prediction import Prediction
     from greffe.model.parameters import Account
     from greffe.run import Manifest
 

@@ -10,12 +10,8 @@ from greffe.config.sections import LongTexts
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.evaluation.metrics import Evaluation, evaluate_probabilities, label_indices
-from greffe.inference.predict import (
-    Prediction,
-    describe_cut,
-    predict,
-    require_classifier,
-)
+from greffe.inference.predict import predict, require_classifier
+from greffe.inference.prediction import Prediction, describe_cut
 from greffe.model.model import Model
 from greffe.progress import notice
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from torch import Tensor
@@ -15,36 +13,9 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError
 from greffe.inference.batched import BATCH_TOKENS, forward_rows
 from greffe.inference.forward import require_finite, require_head
+from greffe.inference.prediction import Prediction, mean_over_windows, split_windows
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import Model
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """The prediction for one text."""
-
-    label: str
-    score: float
-    """Probability of the label."""
-    probabilities: dict[str, float]
-    windows: int = 1
-    """Number of windows the text was split into."""
-    cut: int = 0
-    """Number of tokens that were cut off."""
-
-    @classmethod
-    def of(
-        cls, labels: Sequence[str], probabilities: np.ndarray, windows: int = 1, cut: int = 0
-    ) -> Self:
-        """Return the prediction with these probabilities [classes], in the order of the labels."""
-        best = int(probabilities.argmax())
-        return cls(
-            label=labels[best],
-            score=float(probabilities[best]),
-            probabilities=dict(zip(labels, probabilities.tolist(), strict=True)),
-            windows=windows,
-            cut=cut,
-        )
 
 
 def predict(
@@ -104,15 +75,7 @@ def class_probabilities(
     rows = [tokenizer.wrap(window) for windows in texts for window in windows]
     logits = classify_logits(model, rows, tokenizer.pad, causal, batch_tokens)
     probabilities = logits.double().softmax(-1).numpy()  # [windows of all texts, classes]
-    means = np.empty((len(texts), probabilities.shape[1]))
-    first = 0
-    for number, windows in enumerate(texts):
-        # Weights must not sum to zero: the single window of an empty text has no tokens.
-        weights = [len(window) for window in windows] if len(windows) > 1 else None
-        inside = probabilities[first : first + len(windows)]
-        means[number] = np.average(inside, axis=0, weights=weights)
-        first += len(windows)
-    return means
+    return mean_over_windows(probabilities, texts)
 
 
 def classify_logits(
@@ -130,21 +93,6 @@ def classify_logits(
         _classes(model),
         pad=pad,
         batch_tokens=batch_tokens,
-    )
-
-
-def split_windows(ids: np.ndarray, longest: int, long: LongTexts) -> list[np.ndarray]:
-    """Split ids into windows of similar size, at most `longest` each, or cut them at `longest`."""
-    if long == "cut":
-        return [ids[:longest]]
-    return np.array_split(ids, max(1, -(-len(ids) // longest)))
-
-
-def describe_cut(texts: int, tokens: int, context: int) -> str:
-    """Return the notice about texts that were cut."""
-    return (
-        f"{texts} {'text was' if texts == 1 else 'texts were'} longer than the model's context of "
-        f"{context} tokens and cut: {tokens} tokens were ignored (windows use the whole text)"
     )
 
 

@@ -26,7 +26,7 @@ from greffe.data.tables import (
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import DataError
 from greffe.evaluation.metrics import label_indices
-from greffe.inference.predict import split_windows
+from greffe.inference.prediction import split_windows
 from greffe.progress import notice
 
 Examples = str | Path | Sequence[Example] | Sequence[tuple[str, str | int]]

@@ -20,7 +20,8 @@ from greffe.data.sampler import ExampleSampler
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
 from greffe.evaluation.metrics import evaluate_probabilities
-from greffe.inference.predict import class_probabilities, split_windows
+from greffe.inference.predict import class_probabilities
+from greffe.inference.prediction import split_windows
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import Model
 from greffe.objectives.classification import ClassificationObjective

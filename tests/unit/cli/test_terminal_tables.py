@@ -15,7 +15,7 @@ from greffe.cli.terminal_tables import (
     run_tables,
 )
 from greffe.inference.fill import Filling
-from greffe.inference.predict import Prediction
+from greffe.inference.prediction import Prediction
 from greffe.model.parameters import account
 from greffe.run import open_run
 

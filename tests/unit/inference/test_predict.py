@@ -11,13 +11,8 @@ import torch
 from greffe.config.sections import Pooler
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError, MismatchError
-from greffe.inference.predict import (
-    classify_logits,
-    describe_cut,
-    predict,
-    predict_ids,
-    split_windows,
-)
+from greffe.inference.predict import classify_logits, predict, predict_ids
+from greffe.inference.prediction import describe_cut, split_windows
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import Model
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from greffe.inference.predict import Prediction, predict
+from greffe.inference.predict import predict
+from greffe.inference.prediction import Prediction
 from greffe.model.model import Model
 from greffe.run import RunDirectory
 from greffe.study.arms.finetuned import FinetunedArm

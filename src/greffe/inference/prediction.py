@@ -1,0 +1,72 @@
+"""What a prediction is, the windows of a long text, and their mean; knows no model, nor torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from greffe.config.sections import LongTexts
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The prediction for one text."""
+
+    label: str
+    score: float
+    """Probability of the label."""
+    probabilities: dict[str, float]
+    windows: int = 1
+    """Number of windows the text was split into."""
+    cut: int = 0
+    """Number of tokens that were cut off."""
+
+    @classmethod
+    def of(
+        cls, labels: Sequence[str], probabilities: np.ndarray, windows: int = 1, cut: int = 0
+    ) -> Self:
+        """Return the prediction with these probabilities [classes], in the order of the labels."""
+        best = int(probabilities.argmax())
+        return cls(
+            label=labels[best],
+            score=float(probabilities[best]),
+            probabilities=dict(zip(labels, probabilities.tolist(), strict=True)),
+            windows=windows,
+            cut=cut,
+        )
+
+
+def split_windows(ids: np.ndarray, longest: int, long: LongTexts) -> list[np.ndarray]:
+    """Split ids into windows of similar size, at most `longest` each, or cut them at `longest`."""
+    if long == "cut":
+        return [ids[:longest]]
+    return np.array_split(ids, max(1, -(-len(ids) // longest)))
+
+
+def mean_over_windows(
+    probabilities: np.ndarray, texts: Sequence[Sequence[np.ndarray]]
+) -> np.ndarray:
+    """Return probabilities [N, classes] of texts: the mean, weighted by their windows' lengths.
+
+    `probabilities` are [windows of all texts, classes], in the order of the texts.
+    """
+    means = np.empty((len(texts), probabilities.shape[1]))
+    first = 0
+    for number, windows in enumerate(texts):
+        # Weights must not sum to zero: the single window of an empty text has no tokens.
+        weights = [len(window) for window in windows] if len(windows) > 1 else None
+        inside = probabilities[first : first + len(windows)]
+        means[number] = np.average(inside, axis=0, weights=weights)
+        first += len(windows)
+    return means
+
+
+def describe_cut(texts: int, tokens: int, context: int) -> str:
+    """Return the notice about texts that were cut."""
+    return (
+        f"{texts} {'text was' if texts == 1 else 'texts were'} longer than the model's context of "
+        f"{context} tokens and cut: {tokens} tokens were ignored (windows use the whole text)"
+    )
