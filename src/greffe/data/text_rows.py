@@ -65,6 +65,11 @@ class SkippedRows:
         elif self.count == _REPORTED + 1:
             notice("skipped: more rows, which are only counted")
 
+    def describe(self) -> str:
+        """Return how many rows were left out."""
+        rows = "row" if self.count == 1 else "rows"
+        return f"skipped: {self.count:,} {rows} that cannot be read"
+
 
 def open_text_rows(
     source: str | Path,
