@@ -16,14 +16,24 @@ from greffe.run import Calibration
 
 Scaled = Callable[[float], np.ndarray]
 """Probabilities [N, classes] at a temperature."""
+AT_A_LIMIT = 0.01
+"""Difference of two logarithms of temperatures."""
 _TINY = np.finfo(np.float64).tiny
 
 
-def fit_temperature(labels: Sequence[str], targets: Sequence[str], scaled: Scaled) -> Calibration:
-    """Return the temperature with the lowest log loss on labelled texts."""
+def fit_temperature(
+    labels: Sequence[str], targets: Sequence[str], scaled: Scaled
+) -> Calibration | None:
+    """Return the temperature with the lowest log loss on labelled texts, or None without one.
+
+    The more certain, the better, if all labels are right; the less, if they are worse than chance.
+    """
     from scipy import optimize
 
     true = label_indices(labels, targets)
+    before = scaled(1.0)
+    if (before.argmax(axis=1) == true).all():
+        return None
 
     def loss(log_temperature: float) -> float:
         return _log_loss(true, scaled(math.exp(log_temperature)))
@@ -32,10 +42,9 @@ def fit_temperature(labels: Sequence[str], targets: Sequence[str], scaled: Scale
     assert bounds is not None
     limits = (math.log(bounds.low), math.log(bounds.high))
     found = optimize.minimize_scalar(loss, bounds=limits, method="bounded", options={"xatol": 1e-4})
-    temperature = min(max(math.exp(found.x), bounds.low), bounds.high)
-    before = scaled(1.0)
-    if _log_loss(true, scaled(temperature)) >= _log_loss(true, before):
-        temperature = 1.0
+    if min(found.x - limits[0], limits[1] - found.x) < AT_A_LIMIT:
+        return None
+    temperature = math.exp(found.x)
     after = scaled(temperature)
     return Calibration(
         temperature=temperature,

@@ -56,15 +56,22 @@ def label_rows(rows: Iterable[TextRow], predict: Labelling, tally: Tally) -> Ite
 
     Rows are read no further ahead than `predict` takes texts at once.
     """
-    began = time.monotonic()
     pending: deque[TextRow] = deque()
-    for prediction in predict(_texts(rows, pending)):
-        tally.add(prediction)
-        tally.seconds = time.monotonic() - began
-        yield pending.popleft(), prediction
+    # Called here: a generator function would load the model only when the first row is requested.
+    return _labelled(predict(_texts(rows, pending)), pending, tally)
 
 
 def _texts(rows: Iterable[TextRow], pending: deque[TextRow]) -> Iterator[str]:
     for row in rows:
         pending.append(TextRow(row.text[:BEGINNING], row.kept))
         yield row.text
+
+
+def _labelled(
+    predictions: Iterator[Prediction], pending: deque[TextRow], tally: Tally
+) -> Iterator[LabelledRow]:
+    began = time.monotonic()
+    for prediction in predictions:
+        tally.add(prediction)
+        tally.seconds = time.monotonic() - began
+        yield pending.popleft(), prediction

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from greffe.baselines.linear_runs import require_labels
 from greffe.data.tables import Example
-from greffe.errors import RunError
+from greffe.errors import DataError, RunError
 from greffe.evaluation.calibration import Scaled, fit_temperature
 from greffe.evaluation.metrics import label_indices
 from greffe.output_folder import OutputFolder
@@ -36,22 +36,21 @@ def calibrate_run(
         notice("the run was trained on these texts and is too sure of them: calibrate on others")
     texts = [example.text for example in examples]
     calibration = fit_temperature(manifest.labels, targets, scaled_of(texts))
-    notice_few(calibration)
+    if calibration is None:
+        raise DataError(
+            "No temperature follows from these texts.",
+            expected="labels of which the run gets most right, and some wrong",
+            found=f"{len(texts)} texts of which it gets all right, or hardly any",
+            hint="give more labelled texts, and check that their labels are right",
+        )
+    if len(texts) < FEW_TEXTS:
+        notice(f"{len(texts)} texts are few to calibrate on; better give at least {FEW_TEXTS}")
     with OutputFolder(run.path, resume=True):  # the run may be started again by another process
         changed = run.manifest()
         if changed.weights != manifest.weights or changed.labels != manifest.labels:
             raise RunError(f"{run.name} has changed meanwhile.", hint="repeat the command")
         run.write_manifest(changed.model_copy(update={"calibration": calibration}))
     return calibration
-
-
-def notice_few(calibration: Calibration) -> None:
-    """Say that a temperature from few texts says little about others."""
-    if calibration.texts < FEW_TEXTS:
-        notice(
-            f"calibration: {calibration.texts} texts are few; better calibrate on at least "
-            f"{FEW_TEXTS}: greffe calibrate RUN --data TABLE"
-        )
 
 
 def _require_writable(run: RunDirectory) -> None:

@@ -11,7 +11,6 @@ from greffe.model.formulas import count_parameters
 from greffe.model.memory import BatchShape, require_training_memory
 from greffe.model.model import Model, build_model
 from greffe.model.weights import base_hash, head_hash, transfer
-from greffe.pipelines.calibrate import notice_few
 from greffe.pipelines.computing import compute_of
 from greffe.pipelines.finetune_recipe import (
     Start,
@@ -128,7 +127,8 @@ def finetune(
         world.barrier()
     if calibration is not None:
         notice(f"calibration: {calibration.describe()}")
-        notice_few(calibration)
+    elif calibrates:
+        notice("calibration: none follows from the validation texts; greffe calibrate takes others")
     notice(f"run written to {run.path}")
     return run
 

@@ -192,8 +192,8 @@ class HeldOut:
         score = found.accuracy - 0.05 * min(found.log_loss, 10.0) / found.examples
         return Evaluated(score=score, metrics=metrics, line=line)
 
-    def calibrate(self) -> Calibration:
-        """Return the temperature for the model as it is now."""
+    def calibrate(self) -> Calibration | None:
+        """Return the temperature for the model as it is now; None if the texts give none."""
         own = slice(self.world.rank, None, self.world.size)
         is_own = np.zeros(len(self.texts), bool)
         is_own[own] = True
