@@ -31,7 +31,7 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from greffe import __version__
-from greffe.config.bounds import Fraction
+from greffe.config.bounds import CalibrationTemperature, Fraction
 from greffe.config.components import HeadSpec
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
@@ -95,6 +95,29 @@ class Imported(Spec):
     """Those that are part of others here, or cut, by what they are."""
 
 
+class Calibration(Spec):
+    """A temperature that makes a run's probabilities as high as its labels are often right."""
+
+    temperature: CalibrationTemperature
+    """All logits are divided by it; above 1 the run was overconfident."""
+    texts: Count
+    """Number of labelled texts that it was fitted to."""
+    log_loss_before: float = Field(ge=0)
+    log_loss_after: float = Field(ge=0)
+    ece_before: Fraction
+    """Expected calibration error on the same texts."""
+    ece_after: Fraction
+
+    def describe(self) -> str:
+        """Return the temperature and what it changes, as one line."""
+        return (
+            f"temperature {self.temperature:.3g} from {self.texts:,} "
+            f"{'text' if self.texts == 1 else 'texts'} · "
+            f"log loss {self.log_loss_before:.4f} → {self.log_loss_after:.4f} · "
+            f"calibration error {self.ece_before:.4f} → {self.ece_after:.4f}"
+        )
+
+
 class Manifest(Spec):
     """The content of run.json."""
 
@@ -113,6 +136,8 @@ class Manifest(Spec):
     result: dict[str, Figure] = Field(default_factory=dict)
     imported: Imported | None = None
     """Only of a base that greffe import wrote."""
+    calibration: Calibration | None = None
+    """Only of a finished run that labels texts; used if calibrated probabilities are asked for."""
 
     @model_validator(mode="after")
     def _check_parts(self) -> Self:
@@ -133,6 +158,8 @@ class Manifest(Spec):
             raise ValueError("weights: a finished run has their hash")
         if not has_base and self.weights is not None:
             raise ValueError("weights: a run without a base has none")
+        if self.calibration and (self.kind == "language-model" or self.status != "finished"):
+            raise ValueError("calibration: only a finished run that labels texts has one")
         self._check_figures()
         return self
 
@@ -344,6 +371,17 @@ class RunDirectory:
             expected="a finished run",
             found=f"a {manifest.kind} in training",
             hint="repeat the command that started it, with --resume",
+        )
+
+    def require_calibration(self) -> Calibration:
+        """Return the calibration, or raise an error if the run has none."""
+        calibration = self.manifest().calibration
+        if calibration is not None:
+            return calibration
+        raise RunError(
+            f"{self.name} is not calibrated.",
+            expected="a run with a calibration",
+            hint=f"calibrate it on labelled texts: greffe calibrate {self.name} --data TABLE",
         )
 
     def recipe(self) -> Recipe:

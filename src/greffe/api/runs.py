@@ -6,35 +6,40 @@ Loads nothing that trains, studies or reports, so that one text is predicted qui
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Unpack
+
+import numpy as np
 
 from greffe.baselines.linear_classifier import LinearClassifier
 from greffe.baselines.linear_runs import load_linear, predict_linear
 from greffe.config.option_groups import Without, flat_keywords
 from greffe.config.options import Computing, Labelling, Reading
 from greffe.config.sections import LongTexts
-from greffe.data.tables import Example, text_blocks
+from greffe.data.tables import text_blocks
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
+from greffe.evaluation.calibration import Scaled, scale_probabilities, scaled_windows
 from greffe.evaluation.evaluate import evaluate_classifier, evaluate_predictions
 from greffe.evaluation.metrics import Evaluation
 from greffe.inference.fill import Filling
 from greffe.inference.fill import fill as fill_masks
+from greffe.inference.forward import require_finite
 from greffe.inference.generate import Choices, generate_text, stream_text
 from greffe.inference.int8_check import LABELLED_TEXTS, check_labels, report_accuracy
 from greffe.inference.placing import PlacedModel, generator_model
 from greffe.inference.predict import predict as predict_labels
-from greffe.inference.predict import require_classifier
-from greffe.inference.prediction import Prediction
+from greffe.inference.predict import require_classifier, window_logits
+from greffe.inference.prediction import Prediction, abstain_below, split_windows
 from greffe.machine import guard_memory, memory_errors
 from greffe.model.model import Model
+from greffe.pipelines.calibrate import calibrate_run
 from greffe.pipelines.labelled import Examples, data_hash, load_examples
 from greffe.pipelines.provenance import lineage_of, trained_on
 from greffe.progress import notice
-from greffe.run import RUN_FILE, RunDirectory, run_path
+from greffe.run import RUN_FILE, Calibration, RunDirectory, run_path
 from greffe.training.checkpoint import load_model, load_tokenizer
 
 AnyRun = str | Path | RunDirectory
@@ -90,27 +95,56 @@ class Run(RunDirectory):
         return self.manifest().labels
 
     @memory_errors()
-    def predict(self, texts: Iterable[str], *, long: LongTexts = "windows") -> list[Prediction]:
-        """Return a label and probabilities for each text; a single text gives a list of one."""
+    def predict(
+        self,
+        texts: Iterable[str],
+        *,
+        long: LongTexts = "windows",
+        min_score: float = 0.0,
+        calibrated: bool = False,
+    ) -> list[Prediction]:
+        """Return a label and probabilities for each text; a single text gives a list of one.
+
+        A prediction with a score below `min_score` abstains; its label is still the most likely
+        class. With `calibrated`, logits are divided by the run's temperature, see `calibrate`.
+        """
         several = [texts] if isinstance(texts, str) else texts
-        return list(self.stream_predictions(several, long=long))
+        return list(
+            self.stream_predictions(several, long=long, min_score=min_score, calibrated=calibrated)
+        )
 
     def stream_predictions(
-        self, texts: Iterable[str], *, long: LongTexts = "windows"
+        self,
+        texts: Iterable[str],
+        *,
+        long: LongTexts = "windows",
+        min_score: float = 0.0,
+        calibrated: bool = False,
     ) -> Iterator[Prediction]:
         """Yield predictions one by one, for more texts than fit into memory."""
+        return abstain_below(min_score, self._predictions(texts, long, self._scale(calibrated)))
+
+    def _scale(self, calibrated: bool) -> float:
+        """Return the temperature to divide logits by."""
+        return self.require_calibration().temperature if calibrated else 1.0
+
+    def _predictions(
+        self, texts: Iterable[str], long: LongTexts, temperature: float
+    ) -> Iterator[Prediction]:
         if self.manifest().kind == "linear":
             if long != "windows":
                 raise InputError(
                     "A linear model reads the whole text: --long has no effect on it.",
                     hint="leave it out",
                 )
-            return guard_memory(predict_linear(self.linear, self.labels, texts))
+            return guard_memory(
+                predict_linear(self.linear, self.labels, texts, temperature=temperature)
+            )
         require_classifier(self.model, self.labels)
-        return guard_memory(self._labelled(self._placed, texts, long))
+        return guard_memory(self._labelled(self._placed, texts, long, temperature))
 
     def _labelled(
-        self, placed: PlacedModel, texts: Iterable[str], long: LongTexts
+        self, placed: PlacedModel, texts: Iterable[str], long: LongTexts, temperature: float
     ) -> Iterator[Prediction]:
         blocks = text_blocks(texts)
         first = next(blocks, [])
@@ -123,42 +157,72 @@ class Run(RunDirectory):
             )
         several = chain(first, chain.from_iterable(blocks))
         yield from predict_labels(
-            model, self.tokenizer, self.labels, several, causal=causal, long=long
+            *(model, self.tokenizer, self.labels, several),
+            causal=causal,
+            long=long,
+            temperature=temperature,
         )
 
     @memory_errors()
     @flat_keywords
     def evaluate(
-        self, data: Examples, *, reading: TableReading, long: LongTexts = "windows"
+        self,
+        data: Examples,
+        *,
+        reading: TableReading,
+        long: LongTexts = "windows",
+        calibrated: bool = False,
     ) -> Evaluation:
         """Return accuracy and other metrics on labelled texts that the run was not trained on."""
+        temperature = self._scale(calibrated)
         examples = load_examples(data, reading)
         digest = data_hash(examples)
         if any(trained_on(run, [digest]) for run in lineage_of(self)):
             notice("the run was trained on these texts: scores will be optimistic")
         if self.manifest().kind == "linear":
             texts = (example.text for example in examples)
-            predictions = self.stream_predictions(texts, long=long)
+            predictions = self._predictions(texts, long, temperature)
             return evaluate_predictions(self.labels, examples, predictions)
         placed = self._placed
-        found = self._evaluated(placed.model_for([each.text for each in examples]), examples, long)
+        evaluated = partial(
+            evaluate_classifier,
+            tokenizer=self.tokenizer,
+            labels=self.labels,
+            causal=self._reads_causally(),
+            long=long,
+            temperature=temperature,
+        )
+        found = evaluated(placed.model_for([each.text for each in examples]), examples=examples)
         if self.computing.precision == "int8":
             some = examples[:LABELLED_TEXTS]
             is_all = len(some) == len(examples)
-            int8 = found if is_all else self._evaluated(placed.model_for([]), some, long)
-            fp32 = self._evaluated(placed.plain, some, long)
+            int8 = found if is_all else evaluated(placed.model_for([]), examples=some)
+            fp32 = evaluated(placed.plain, examples=some)
             report_accuracy(int8.accuracy, fp32.accuracy, len(some))
         return found
 
-    def _evaluated(self, model: Model, examples: Sequence[Example], long: LongTexts) -> Evaluation:
-        return evaluate_classifier(
-            model,
-            self.tokenizer,
-            self.labels,
-            examples,
-            causal=self._reads_causally(),
-            long=long,
-        )
+    @memory_errors()
+    @flat_keywords
+    def calibrate(self, data: Examples, *, reading: TableReading) -> Calibration:
+        """Fit a temperature to labelled texts, and record it for `calibrated` probabilities.
+
+        The texts should be none that the run was trained on.
+        """
+        return calibrate_run(self, load_examples(data, reading), self._scaled)
+
+    def _scaled(self, texts: Sequence[str]) -> Scaled:
+        """Return how the probabilities of texts depend on the temperature."""
+        if self.manifest().kind == "linear":
+            found = self._predictions(texts, "windows", 1.0)
+            rows = np.array([[*prediction.probabilities.values()] for prediction in found])
+            return partial(scale_probabilities, rows)
+        model = self._placed.model_for(texts)
+        require_classifier(model, self.labels)
+        documents = self.tokenizer.encode_all(texts)
+        windows = [split_windows(ids, model.spec.context - 2, "windows") for ids in documents]
+        logits = window_logits(model, self.tokenizer, windows, causal=self._reads_causally())
+        require_finite(logits)
+        return scaled_windows(logits.double().numpy(), windows)
 
     @memory_errors()
     def generate(self, prompt: str = "", **choices: Unpack[Choices]) -> str:

@@ -24,6 +24,7 @@ from greffe.baselines.linear_file import (
 from greffe.config.options import Computing
 from greffe.data.tables import text_blocks
 from greffe.errors import CorruptError, RunError
+from greffe.evaluation.calibration import scale_probabilities
 from greffe.inference.placing import AS_IT_IS, PlacedModel
 from greffe.inference.predict import predict
 from greffe.inference.prediction import Prediction
@@ -130,11 +131,15 @@ def load_linear(run: RunDirectory, computing: Computing = AS_IT_IS) -> LinearCla
 
 
 def predict_linear(
-    classifier: LinearClassifier, labels: Sequence[str], texts: Iterable[str]
+    classifier: LinearClassifier,
+    labels: Sequence[str],
+    texts: Iterable[str],
+    *,
+    temperature: float = 1.0,
 ) -> Iterator[Prediction]:
     """Yield a prediction per text, in order; texts are read in blocks, never all at once."""
     for block in text_blocks(texts):
-        for probabilities in classifier.probabilities(block):
+        for probabilities in scale_probabilities(classifier.probabilities(block), temperature):
             yield Prediction.of(labels, probabilities)
 
 

@@ -28,6 +28,9 @@ def number(kind: Any, *names: str, help: str) -> Any:
     return typer.Option(*names, help=help, min=bounds.low, max=bounds.high)
 
 
+RunPath = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run's folder, greffe-fr or hf:owner/name.")
+]
 Language = Literal["en", "fr"]
 LongTexts = Literal["windows", "cut"]
 Valid = Annotated[
@@ -50,6 +53,10 @@ FeatureRuns = Annotated[
 Long = Annotated[
     LongTexts,
     typer.Option("--long", help="Texts longer than the context: read in windows, or cut."),
+]
+Calibrated = Annotated[
+    bool,
+    typer.Option("--calibrated", help="Probabilities with the temperature of greffe calibrate."),
 ]
 ReportLanguage = Annotated[Language, typer.Option("--language", help="Language of the report.")]
 StartAgain = Annotated[bool, typer.Option("--overwrite", help="Start again instead of resuming.")]

@@ -11,7 +11,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from greffe.cli.run_commands import evaluate, fill, generate, predict
+from greffe.cli.predict_command import predict
+from greffe.cli.run_commands import calibrate, evaluate, fill, generate
 from greffe.cli.show_command import show
 from greffe.cli.study_commands import compare, doctor, report
 from greffe.cli.train_commands import (
@@ -67,7 +68,7 @@ for verb in (demo, prepare, pretrain):
 app.command("import")(import_base)
 for verb in (
     *(finetune, linear, ensemble, compare, report, doctor),
-    *(evaluate, predict, generate, fill, show, lab),
+    *(evaluate, calibrate, predict, generate, fill, show, lab),
 ):
     app.command()(verb)
 

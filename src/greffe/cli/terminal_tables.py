@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich import box
 from rich.console import Console
@@ -16,12 +16,13 @@ from greffe.display import terminal_text
 if TYPE_CHECKING:
     from greffe.evaluation.metrics import Evaluation
     from greffe.inference.fill import Filling
-    from greffe.inference.prediction import Prediction
+    from greffe.inference.labelling import LabelledRow
     from greffe.model.parameters import Account
     from greffe.run import Manifest
 
 PIPED_WIDTH = 160
 SHOWN_CHARACTERS = 60
+NO_LABEL = "–"
 
 
 class _Terminal(Console):
@@ -32,10 +33,10 @@ class _Terminal(Console):
         return super().render_str(terminal_text(text), **options)
 
 
-def print_tables(tables: Iterable[Table]) -> None:
-    """Print tables on standard output; in a pipe they are wide enough not to wrap."""
-    width = None if sys.stdout.isatty() else PIPED_WIDTH
-    console = _Terminal(width=width, highlight=False, markup=False, emoji=False)
+def print_tables(tables: Iterable[Table], file: TextIO | None = None) -> None:
+    """Print tables on standard output; in a pipe or a file they are wide enough not to wrap."""
+    width = None if file is None and sys.stdout.isatty() else PIPED_WIDTH
+    console = _Terminal(width=width, highlight=False, markup=False, emoji=False, file=file)
     for table in tables:
         console.print(table)
 
@@ -116,14 +117,17 @@ def evaluation_tables(evaluation: Evaluation) -> list[Table]:
     return [scores, confusion]
 
 
-def prediction_table(predictions: Sequence[tuple[Prediction, str]]) -> Table:
-    """Return each text with its label and probabilities."""
-    labels = list(predictions[0][0].probabilities)
-    table = new_table("", "label", "text", *labels)
-    table.columns[1].justify = "left"
-    for prediction, text in predictions:
+def prediction_table(rows: Sequence[LabelledRow], kept: Sequence[str] = ()) -> Table:
+    """Return each text with its label and probabilities, after the columns that are kept."""
+    labels = list(rows[0][1].probabilities)
+    table = new_table("", *kept, "label", "text", *labels)
+    for column in table.columns[: len(kept) + 2]:
+        column.justify = "left"
+    for row, prediction in rows:
+        cells = ("" if cell is None else _short(str(cell)) for cell in row.kept)
+        label = NO_LABEL if prediction.abstains else prediction.label
         probabilities = (f"{value:.1%}" for value in prediction.probabilities.values())
-        table.add_row(prediction.label, _short(text), *probabilities)
+        table.add_row(*cells, label, _short(row.text), *probabilities)
     return table
 
 

@@ -69,6 +69,8 @@ GradientNorm = Annotated[float, Interval(ge=0, le=1e9)]
 Wavelength = Annotated[float, Interval(gt=1, le=1e12)]
 OptionalWavelength = Annotated[float, Interval(ge=0, le=1e12)]
 Temperature = Annotated[float, Interval(ge=0, le=1e4)]
+CalibrationTemperature = Annotated[float, Interval(ge=0.05, le=20)]
+"""Beyond them nothing is left to fit: all probabilities are 0 or 1, or all are equal."""
 
 # Texts.
 Name = Annotated[str, MaxLen(255)]

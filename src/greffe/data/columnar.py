@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
-from greffe.data.columns import Row, Table
+from greffe.data.columns import OnBadRow, Row, Table, refuse
 from greffe.data.files import LONGEST_RECORD, damaged, open_file, read_chunks, split_suffix
 from greffe.data.parquet_pages import PageError, read_footer, rows_at_once
 from greffe.errors import DataError, MissingExtraError
 
 if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset
-    from pyarrow import Array
+    from pyarrow import Array, DataType
     from pyarrow.parquet import ParquetFile
 
 HUB_PREFIX = "hf:"
@@ -39,7 +39,12 @@ class ParquetTable(Table):
         with _parquet(source) as (_, file):
             return cls(source, tuple(file.schema_arrow.names), True)
 
-    def rows(self, indices: Sequence[int]) -> Iterator[Row]:
+    def column_types(self, indices: Sequence[int]) -> tuple[DataType, ...]:
+        """Return the Arrow types of the requested columns."""
+        with _parquet(self.source) as (_, file):
+            return tuple(file.schema_arrow.field(index).type for index in indices)
+
+    def rows(self, indices: Sequence[int], on_bad: OnBadRow = refuse) -> Iterator[Row]:
         """Yield the rows, numbered from 1; a missing value is None."""
         names = [self.columns[index] for index in indices]
         number = 0
@@ -65,7 +70,8 @@ class ParquetTable(Table):
                     f"The column {name!r} of {self.source} holds lists or structs.",
                     expected="one text, number or label per row",
                     found=f"{kind}"[:80],
-                    hint="specify another column with --text-column or --label-column",
+                    hint="specify another column with --text-column or --label-column, "
+                    "and leave it out of --keep",
                 )
 
     def _cells(self, column: Array, name: str, before: int) -> list[object]:
@@ -127,7 +133,7 @@ class HubTable(Table):
         }
         return cls(source, tuple(dataset.features), True, classes)
 
-    def rows(self, indices: Sequence[int]) -> Iterator[Row]:
+    def rows(self, indices: Sequence[int], on_bad: OnBadRow = refuse) -> Iterator[Row]:
         """Yield the rows, numbered from 1; class numbers become names, and -1 (unlabelled) None."""
         names = [self.columns[index] for index in indices]
         dataset = _load(self.source).select_columns(names)

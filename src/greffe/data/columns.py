@@ -10,7 +10,7 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -32,6 +32,17 @@ _SENTENCE = 3  # words: labels are shorter
 _EXACT = 2**53  # floats below it represent all integers
 
 Row = tuple[int, list[object] | None]  # line or row number, requested cells; None: a blank line
+OnBadRow = Callable[[DataError], None]
+"""What is done about a row that cannot be read; if it returns, the row is left out."""
+
+
+def refuse(error: DataError) -> None:
+    """Stop at a row that cannot be read."""
+    raise error from None
+
+
+def leave_out(error: DataError) -> None:
+    """Read on without a row that cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +56,11 @@ class Table(ABC):
     unit: ClassVar[str] = "Line"  # what row numbers count
 
     @abstractmethod
-    def rows(self, indices: Sequence[int]) -> Iterator[Row]:
-        """Yield the cells of the requested columns, row by row."""
+    def rows(self, indices: Sequence[int], on_bad: OnBadRow = refuse) -> Iterator[Row]:
+        """Yield the cells of the requested columns, row by row.
+
+        Not every format can read on after a row that it cannot read.
+        """
 
     def location(self, number: int) -> str:
         """Return the name of a row for messages."""
@@ -96,14 +110,14 @@ def find_text(table: Table, name: str | None) -> int:
     """Return the index of the text column; without a header, the last of one or two columns."""
     if not table.headed and len(table.columns) <= 2:
         return len(table.columns) - 1
-    return _find(table, "text", name, TEXT_NAMES, taken=None)
+    return _find(table, "text", name, TEXT_NAMES, "--text-column", taken=None)
 
 
 def find_label(table: Table, name: str | None, *, text: int) -> int:
     """Return the index of the label column; without a header, the first of two columns."""
     if not table.headed and len(table.columns) == 2:
         return 0
-    position = _find(table, "label", name, LABEL_NAMES, taken=text)
+    position = _find(table, "label", name, LABEL_NAMES, "--label-column", taken=text)
     if position == text:
         raise DataError(
             f"The column {table.columns[text]!r} of {table.source} cannot be text and label.",
@@ -112,6 +126,18 @@ def find_label(table: Table, name: str | None, *, text: int) -> int:
             hint="--text-column NAME --label-column ANOTHER",
         )
     return position
+
+
+def find_named(table: Table, name: str, flag: str) -> int:
+    """Return the index of the column that a flag names."""
+    if not table.headed:
+        raise DataError(
+            f"{table.source} has no names of columns.",
+            expected=f"a header or, in .jsonl, objects with {name!r}",
+            found=f"{flag} {name}",
+            hint=f"leave out {flag}",
+        )
+    return _find(table, name, name, (), flag, taken=None)
 
 
 def notice_duplicates(table: Table) -> None:
@@ -171,7 +197,13 @@ def _is_swapped(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _find(
-    table: Table, what: str, name: str | None, known: Sequence[str], *, taken: int | None
+    table: Table,
+    what: str,
+    name: str | None,
+    known: Sequence[str],
+    flag: str,
+    *,
+    taken: int | None,
 ) -> int:
     if name is not None and name in table.columns:
         return _only(table, [i for i, column in enumerate(table.columns) if column == name])
@@ -190,7 +222,7 @@ def _find(
         if name is not None
         else f"a column named {', '.join(known)}; or no header and two columns, label and text",
         found=f"{len(table.columns)} {noun} in {where}: {list_columns(table.columns)}",
-        hint=f"specify it with --{what}-column NAME",
+        hint=f"specify it with {flag} NAME",
     )
 
 

@@ -14,6 +14,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from io import BufferedReader
 from itertools import chain
 from pathlib import Path
@@ -51,6 +52,7 @@ class Line(NamedTuple):
     number: int  # from 1
     size: int  # bytes in UTF-8
     ends: bool  # False: the line continues in the next part
+    error: DataError | None = None  # why it cannot be read; the text then has replaced characters
 
 
 def split_suffix(source: str) -> tuple[str, str]:
@@ -224,12 +226,15 @@ def check_encoding(encoding: str) -> str:
     return name
 
 
-def read_lines(source: str, encoding: str, *, longest: int) -> Iterator[Line]:
+def read_lines(
+    source: str, encoding: str, *, longest: int, keep_bad: bool = False
+) -> Iterator[Line]:
     """Yield every line, including empty ones; a line of more than `longest` bytes comes in parts.
 
     Lines end only at \\n, \\r\\n or \\r. Parts end after a space if there is one; concatenated they
-    are the line.
+    are the line. A line that is not UTF-8 is a DataError; with `keep_bad` it comes with the error.
     """
+    decoded = partial(_decoded, source, keep_bad=keep_bad)
     number, offset = 1, 0  # offset: bytes of the current line already yielded
     parts: list[bytes] = []  # its bytes after that
     size = 0
@@ -238,7 +243,7 @@ def read_lines(source: str, encoding: str, *, longest: int) -> Iterator[Line]:
             ends = piece[-1] in b"\r\n"
             if ends and not parts and len(piece) <= longest and number > 1:  # nearly all lines
                 data = piece.rstrip(b"\r\n")
-                yield Line(_decode(data, source, number, 0), number, len(data), True)
+                yield decoded(data, number, 0, ends=True)
                 number += 1
                 continue
             parts.append(piece.rstrip(b"\r\n") if ends else piece)
@@ -250,10 +255,10 @@ def read_lines(source: str, encoding: str, *, longest: int) -> Iterator[Line]:
                 data, offset = _drop_bom(data)
             while len(data) > longest:
                 cut = cut_point(data, longest)
-                yield Line(_decode(data[:cut], source, number, offset), number, cut, False)
+                yield decoded(data[:cut], number, offset, ends=False)
                 data, offset = data[cut:], offset + cut
             if ends:
-                yield Line(_decode(data, source, number, offset), number, len(data), True)
+                yield decoded(data, number, offset, ends=True)
                 number, offset, parts, size = number + 1, 0, [], 0
             else:
                 parts, size = [data], len(data)
@@ -261,12 +266,12 @@ def read_lines(source: str, encoding: str, *, longest: int) -> Iterator[Line]:
     if number == 1 and offset == 0:
         data, offset = _drop_bom(data)
     if data:
-        yield Line(_decode(data, source, number, offset), number, len(data), True)
+        yield decoded(data, number, offset, ends=True)
 
 
-def whole_lines(source: str, encoding: str) -> Iterator[Line]:
+def whole_lines(source: str, encoding: str, *, keep_bad: bool = False) -> Iterator[Line]:
     """Yield every line as a whole; one of more than LONGEST_RECORD bytes is a DataError."""
-    for line in read_lines(source, encoding, longest=LONGEST_RECORD):
+    for line in read_lines(source, encoding, longest=LONGEST_RECORD, keep_bad=keep_bad):
         if not line.ends:
             raise too_long(source, line.number)
         yield line
@@ -304,17 +309,22 @@ def cut_point(data: bytes, limit: int) -> int:
     return cut
 
 
-def _decode(data: bytes, source: str, number: int, offset: int) -> str:
+def _decoded(
+    source: str, data: bytes, number: int, offset: int, *, ends: bool, keep_bad: bool
+) -> Line:
     try:
-        return data.decode("utf-8")
+        return Line(data.decode("utf-8"), number, len(data), ends)
     except UnicodeDecodeError as error:
         position = offset + error.start
-        raise DataError(
+        problem = DataError(
             f"{source} is not UTF-8: line {number}, byte offset {position} in the line.",
             expected="text in UTF-8",
             found=f"the byte 0x{data[error.start]:02X} ({error.reason})",
             hint="specify the encoding, such as --encoding latin-1, or convert the file to UTF-8",
-        ) from None
+        )
+        if not keep_bad:
+            raise problem from None
+        return Line(data.decode("utf-8", "replace"), number, len(data), ends, problem)
 
 
 def _drop_bom(data: bytes) -> tuple[bytes, int]:

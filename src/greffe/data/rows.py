@@ -8,15 +8,18 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Self
 
 from greffe.data.columns import (
+    OnBadRow,
     Row,
     Table,
     check_headerless,
     is_header,
     like_names,
     list_columns,
+    refuse,
 )
 from greffe.data.files import LONGEST_RECORD, Line, check_cells, too_long, whole_lines
 from greffe.errors import DataError
@@ -36,33 +39,40 @@ class DelimitedTable(Table):
 
     @classmethod
     def open(
-        cls, source: str, encoding: str, kind: str, given: Sequence[str | None]
+        cls,
+        source: str,
+        encoding: str,
+        kind: str,
+        given: Sequence[str | None],
+        on_bad: OnBadRow = refuse,
     ) -> DelimitedTable:
-        """Read the first row; `given` are the column names from the user."""
+        """Read the first row, which must be good; `given` are the column names from the user."""
         delimiter = "\t" if kind == "tsv" else _find_delimiter(source, encoding, given)
-        records = (cells for _, cells in _records(source, encoding, delimiter) if cells)
-        first = next(records, None)
+        first = next(_filled(_records(source, encoding, delimiter, refuse)), None)
         if first is None:
             raise no_rows(source)
         headed = is_header(first, given)
         if not headed:
-            check_headerless(source, first, _sample(records))
+            others = islice(_filled(_records(source, encoding, delimiter, on_bad)), 1, None)
+            check_headerless(source, first, _sample(others))
         return cls(source, tuple(first), headed, encoding, delimiter)
 
-    def rows(self, indices: Sequence[int]) -> Iterator[Row]:
+    def rows(self, indices: Sequence[int], on_bad: OnBadRow = refuse) -> Iterator[Row]:
         """Yield the rows without the header; all must have as many cells as the first."""
         header = self.headed
-        for number, cells in _records(self.source, self.encoding, self.delimiter):
+        for number, cells in _records(self.source, self.encoding, self.delimiter, on_bad):
             if not cells:
                 if not header:
                     yield number, None
             elif len(cells) != len(self.columns):
-                raise DataError(
-                    f"{self.location(number)} does not have as many cells as the first row.",
-                    expected=f"{len(self.columns)} cells",
-                    found=f"{len(cells)} cells",
-                    hint="quote cells that contain the separator (.csv), "
-                    "or remove the extra tab (.tsv)",
+                on_bad(
+                    DataError(
+                        f"{self.location(number)} does not have as many cells as the first row.",
+                        expected=f"{len(self.columns)} cells",
+                        found=f"{len(cells)} cells",
+                        hint="quote cells that contain the separator (.csv), "
+                        "or remove the extra tab (.tsv)",
+                    )
                 )
             elif header:
                 header = False
@@ -77,31 +87,34 @@ class JsonTable(Table):
     encoding: str
 
     @classmethod
-    def open(cls, source: str, encoding: str) -> Self:
+    def open(cls, source: str, encoding: str, on_bad: OnBadRow = refuse) -> Self:
         """Read the column names from the first object."""
-        for _, record in _json_records(source, encoding):
+        for _, record in _json_records(source, encoding, on_bad):
             if isinstance(record, dict):
                 return cls(source, tuple(record), True, encoding)
             if record is not None:
                 return cls(source, (record,), False, encoding)
         raise no_rows(source)
 
-    def rows(self, indices: Sequence[int]) -> Iterator[Row]:
+    def rows(self, indices: Sequence[int], on_bad: OnBadRow = refuse) -> Iterator[Row]:
         """Yield the rows; a bare string is a row with only a text."""
         names = [self.columns[index] for index in indices] if self.headed else ["text"]
-        for number, record in _json_records(self.source, self.encoding):
+        for number, record in _json_records(self.source, self.encoding, on_bad):
             if record is None:
                 yield number, None
                 continue
             bare = isinstance(record, str)
             fields = {names[0]: record} if isinstance(record, str) else record
             if missing := [name for name in names if name not in fields]:
-                raise DataError(
-                    f"{self.location(number)} has no {', no '.join(map(repr, missing))}.",
-                    expected=f"an object with {', '.join(names)}",
-                    found="only a string" if bare else list_columns([*fields]) or "no fields",
+                on_bad(
+                    DataError(
+                        f"{self.location(number)} has no {', no '.join(map(repr, missing))}.",
+                        expected=f"an object with {', '.join(names)}",
+                        found="only a string" if bare else list_columns([*fields]) or "no fields",
+                    )
                 )
-            yield number, [fields[name] for name in names]
+            else:
+                yield number, [fields[name] for name in names]
 
 
 @dataclass(frozen=True)
@@ -118,7 +131,7 @@ class PairTable(Table):
             return cls(stem, ("text", "label"), True, encoding)
         return None
 
-    def rows(self, indices: Sequence[int]) -> Iterator[Row]:
+    def rows(self, indices: Sequence[int], on_bad: OnBadRow = refuse) -> Iterator[Row]:
         """Yield the rows; the file of labels is read only if requested."""
         both = (self.source + _REVIEWS, self.source + _LABELS)
         paths = [both[index] for index in indices]
@@ -147,15 +160,25 @@ def no_rows(source: str) -> DataError:
     return DataError(f"{source} has no rows.", expected="a table", found="only blank lines")
 
 
-def _records(source: str, encoding: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _records(
+    source: str, encoding: str, delimiter: str, on_bad: OnBadRow
+) -> Iterator[tuple[int, list[str]]]:
     """Yield each record's first line number and its cells, which are empty for a blank line."""
     if delimiter != "\t":
-        yield from _csv_records(source, encoding, delimiter)
+        yield from _csv_records(source, encoding, delimiter, on_bad)
         return
-    for line in whole_lines(source, encoding):
+    for line in whole_lines(source, encoding, keep_bad=True):
+        if line.error is not None:
+            on_bad(line.error)
+            continue
         check_cells(source, line.number, line.text.count("\t"))
         cells = [_unquote(cell) for cell in line.text.split("\t")]
         yield line.number, cells if line.text else []
+
+
+def _filled(records: Iterator[tuple[int, list[str]]]) -> Iterator[list[str]]:
+    """Yield the cells of the records without those of blank lines."""
+    return (cells for _, cells in records if cells)
 
 
 def _sample(records: Iterator[list[str]]) -> list[list[str]]:
@@ -188,6 +211,8 @@ class _Feed:
         self.start = 1  # line on which the record begins
         self.size = 0
         self.separators = 0
+        self.error: DataError | None = None  # of a line of the record
+        self.is_over = False
 
     def __iter__(self) -> Iterator[str]:
         for line in self.lines:
@@ -197,16 +222,21 @@ class _Feed:
                 raise too_long(self.source, self.start)
             self.separators += line.text.count(self.delimiter)
             check_cells(self.source, self.start, self.separators)
+            self.error = self.error or line.error
             yield f"{line.text}\n"
+        self.is_over = True
 
     def begin(self) -> None:
         self.start = self.number + 1
         self.size = self.separators = 0
+        self.error = None
 
 
-def _csv_records(source: str, encoding: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _csv_records(
+    source: str, encoding: str, delimiter: str, on_bad: OnBadRow
+) -> Iterator[tuple[int, list[str]]]:
     _allow_long_cells()
-    feed = _Feed(whole_lines(source, encoding), source, delimiter)
+    feed = _Feed(whole_lines(source, encoding, keep_bad=True), source, delimiter)
     reader = csv.reader(feed, delimiter=delimiter, strict=True)
     while True:
         feed.begin()
@@ -215,13 +245,20 @@ def _csv_records(source: str, encoding: str, delimiter: str) -> Iterator[tuple[i
         except StopIteration:
             return
         except csv.Error as error:
-            raise DataError(
+            ends = f", after line {feed.number}" if feed.number > feed.start else ""
+            problem = DataError(
                 f"{source} is not valid .csv: error in the row that begins on line {feed.start}.",
                 expected='quoted cells that end with a quote, with quotes inside doubled: ""',
-                found=str(error),
+                found=f"{error}{ends}",
                 hint="for label<TAB>text without quoting, rename the file to .tsv",
-            ) from None
-        yield feed.start, record
+            )
+            # A quote that is never closed takes in all rows after it: these cannot be left out.
+            (refuse if feed.is_over else on_bad)(feed.error or problem)
+            continue
+        if feed.error is not None:
+            on_bad(feed.error)
+        else:
+            yield feed.start, record
 
 
 def _allow_long_cells() -> None:
@@ -254,34 +291,45 @@ def _split(line: str, delimiter: str) -> list[str]:
 
 
 def _json_records(
-    source: str, encoding: str
+    source: str, encoding: str, on_bad: OnBadRow
 ) -> Iterator[tuple[int, dict[str, object] | str | None]]:
-    for line in whole_lines(source, encoding):
-        if not line.text or line.text.isspace():
-            yield line.number, None
-            continue
+    for line in whole_lines(source, encoding, keep_bad=True):
         try:
-            record = parse_json(line.text, nan_is_null=True)
-            if "\\u" in line.text and _SURROGATE.search(line.text):
-                json.dumps(record, ensure_ascii=False).encode("utf-8")
-        except ParseError as error:
-            raise DataError(
-                f"Line {line.number} of {source} is not JSON that greffe can read.",
-                expected='one JSON object per line: {"text": "...", "label": "..."}',
-                found=f"{error}",
-                hint="a JSON value that spans several lines is not .jsonl",
-            ) from None
-        except UnicodeEncodeError:
-            raise DataError(
-                f"Line {line.number} of {source} contains a lone surrogate.",
-                expected="\\uD800 to \\uDFFF in pairs",
-                found="an escape without its other half",
-                hint="write the line again from its source text",
-            ) from None
-        if not isinstance(record, (dict, str)):
-            raise DataError(
-                f"Line {line.number} of {source} is neither a JSON object nor a JSON string.",
-                expected='{"text": "..."} or "..."',
-                found=f"{line.text[:40]}",
-            )
-        yield line.number, record
+            record = _json_record(line, source)
+        except DataError as error:
+            on_bad(error)
+        else:
+            yield line.number, record
+
+
+def _json_record(line: Line, source: str) -> dict[str, object] | str | None:
+    """Return the object or string on a line; None for a blank line."""
+    if line.error is not None:
+        raise line.error
+    if not line.text or line.text.isspace():
+        return None
+    try:
+        record = parse_json(line.text, nan_is_null=True)
+        if "\\u" in line.text and _SURROGATE.search(line.text):
+            json.dumps(record, ensure_ascii=False).encode("utf-8")
+    except ParseError as error:
+        raise DataError(
+            f"Line {line.number} of {source} is not JSON that greffe can read.",
+            expected='one JSON object per line: {"text": "...", "label": "..."}',
+            found=f"{error}",
+            hint="a JSON value that spans several lines is not .jsonl",
+        ) from None
+    except UnicodeEncodeError:
+        raise DataError(
+            f"Line {line.number} of {source} contains a lone surrogate.",
+            expected="\\uD800 to \\uDFFF in pairs",
+            found="an escape without its other half",
+            hint="write the line again from its source text",
+        ) from None
+    if not isinstance(record, (dict, str)):
+        raise DataError(
+            f"Line {line.number} of {source} is neither a JSON object nor a JSON string.",
+            expected='{"text": "..."} or "..."',
+            found=f"{line.text[:40]}",
+        )
+    return record

@@ -17,15 +17,9 @@ from greffe.data.columns import (
     notice_duplicates,
     text_of,
 )
-from greffe.data.files import (
-    STANDARD_INPUT,
-    check_encoding,
-    check_file,
-    split_suffix,
-    whole_lines,
-)
+from greffe.data.files import check_file, split_suffix
 from greffe.data.rows import PairTable
-from greffe.data.text import open_table, table_texts
+from greffe.data.text import open_table
 from greffe.errors import DataError
 from greffe.seeding import derive
 
@@ -69,21 +63,6 @@ def read_examples(source: str | Path, options: Reading) -> Iterator[Example]:
             if len(content) > LONGEST_TEXT:
                 raise too_long_to_classify(content, f"{table.location(number)}: the text")
             yield Example(content, label_of(cells[1], table, number))
-
-
-def read_texts(source: str | Path, options: Reading) -> Iterator[str]:
-    """Open a source; then yield every text, including empty ones: lines, or rows of a table.
-
-    A generator function would find a missing file or column only when the first text is requested.
-    """
-    source = str(source)
-    if source != STANDARD_INPUT:
-        table = PairTable.find(source, options.encoding) or open_table(source, options)
-        if table is not None:
-            return table_texts(table, options)
-        check_file(source)
-    encoding = check_encoding(options.encoding)
-    return (line.text for line in whole_lines(source, encoding))
 
 
 def too_long_to_classify(text: str, name: str) -> DataError:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from greffe.config.options import Reading
 from greffe.data.columnar import HUB_PREFIX, HubTable, ParquetTable
-from greffe.data.columns import Table, find_text, notice_duplicates, text_of
+from greffe.data.columns import OnBadRow, Table, find_text, notice_duplicates, refuse, text_of
 from greffe.data.files import (
     FORMATS,
     SUFFIXES_READ,
@@ -189,16 +189,18 @@ def estimated_bytes(sources: Sequence[str]) -> int | None:
 # --- what they hold -----------------------------------------------------------------------------
 
 
-def open_table(source: str, options: Reading) -> Table | None:
-    """Return the table of a source, or None if it is plain text."""
+def open_table(
+    source: str, options: Reading, *, named: Sequence[str] = (), on_bad: OnBadRow = refuse
+) -> Table | None:
+    """Return the table of a source, or None if it is plain text; `named` are more columns."""
     if source.startswith(HUB_PREFIX):
         return HubTable.open(source)
     match _check_format(source):
         case "csv" | "tsv" as kind:
-            given = (options.text_column, options.label_column)
-            return DelimitedTable.open(source, options.encoding, kind, given)
+            given = (options.text_column, options.label_column, *named)
+            return DelimitedTable.open(source, options.encoding, kind, given, on_bad)
         case "jsonl":
-            return JsonTable.open(source, options.encoding)
+            return JsonTable.open(source, options.encoding, on_bad)
         case "parquet":
             return ParquetTable.open(source)
     return None

@@ -24,13 +24,16 @@ def evaluate_classifier(
     *,
     causal: bool,
     long: LongTexts = "windows",
+    temperature: float = 1.0,
 ) -> Evaluation:
     """Classify every example and evaluate the predictions."""
     require_classifier(model, labels)
     targets = [example.label for example in examples]
     label_indices(labels, targets)  # fail on unknown labels before predicting
     texts = (example.text for example in examples)
-    predictions = list(predict(model, tokenizer, labels, texts, causal=causal, long=long))
+    predictions = list(
+        predict(model, tokenizer, labels, texts, causal=causal, long=long, temperature=temperature)
+    )
     if cuts := [prediction.cut for prediction in predictions if prediction.cut]:
         notice(describe_cut(len(cuts), sum(cuts), model.spec.context))
     return evaluate_predictions(labels, examples, predictions)

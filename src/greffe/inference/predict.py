@@ -27,11 +27,12 @@ def predict(
     causal: bool,
     long: LongTexts = "windows",
     batch_tokens: int = BATCH_TOKENS,
+    temperature: float = 1.0,
 ) -> Iterator[Prediction]:
     """Yield one prediction per text, in order; texts are consumed in blocks."""
     require_classifier(model, labels)
     # A generator function would check its arguments only when the first result is requested.
-    return _predict(model, tokenizer, labels, texts, causal, long, batch_tokens)
+    return _predict(model, tokenizer, labels, texts, causal, long, batch_tokens, temperature)
 
 
 def predict_ids(
@@ -43,6 +44,7 @@ def predict_ids(
     causal: bool,
     long: LongTexts = "windows",
     batch_tokens: int = BATCH_TOKENS,
+    temperature: float = 1.0,
 ) -> list[Prediction]:
     """Return the predictions for encoded texts (without <sos> and <eos>)."""
     require_classifier(model, labels)
@@ -51,7 +53,12 @@ def predict_ids(
     longest = model.spec.context - 2
     texts = [split_windows(ids, longest, long) for ids in documents]
     probabilities = class_probabilities(
-        model, tokenizer, texts, causal=causal, batch_tokens=batch_tokens
+        model,
+        tokenizer,
+        texts,
+        causal=causal,
+        batch_tokens=batch_tokens,
+        temperature=temperature,
     )
     require_finite(probabilities)
     return [
@@ -67,15 +74,29 @@ def class_probabilities(
     *,
     causal: bool,
     batch_tokens: int = BATCH_TOKENS,
+    temperature: float = 1.0,
 ) -> np.ndarray:
     """Return probabilities [N, classes] of texts in windows: the mean, weighted by their lengths.
 
     They are not finite if the weights are too large to compute with.
     """
-    rows = [tokenizer.wrap(window) for windows in texts for window in windows]
-    logits = classify_logits(model, rows, tokenizer.pad, causal, batch_tokens)
-    probabilities = logits.double().softmax(-1).numpy()  # [windows of all texts, classes]
+    logits = window_logits(model, tokenizer, texts, causal=causal, batch_tokens=batch_tokens)
+    scaled = logits.double() / temperature
+    probabilities = scaled.softmax(-1).numpy()  # [windows of all texts, classes]
     return mean_over_windows(probabilities, texts)
+
+
+def window_logits(
+    model: Model,
+    tokenizer: Tokenizer,
+    texts: Sequence[Sequence[np.ndarray]],
+    *,
+    causal: bool,
+    batch_tokens: int = BATCH_TOKENS,
+) -> Tensor:
+    """Return the logits [windows of all texts, classes], in the order of the texts."""
+    rows = [tokenizer.wrap(window) for windows in texts for window in windows]
+    return classify_logits(model, rows, tokenizer.pad, causal, batch_tokens)
 
 
 def classify_logits(
@@ -104,6 +125,7 @@ def _predict(
     causal: bool,
     long: LongTexts,
     batch_tokens: int,
+    temperature: float,
 ) -> Iterator[Prediction]:
     for block in text_blocks(texts):
         documents = tokenizer.encode_batch(block)
@@ -115,6 +137,7 @@ def _predict(
             causal=causal,
             long=long,
             batch_tokens=batch_tokens,
+            temperature=temperature,
         )
 
 

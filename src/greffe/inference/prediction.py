@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
+from greffe.config.bounds import Fraction, check_number
 from greffe.config.sections import LongTexts
 
 MIN_PROBABILITY = 1e-6
@@ -19,6 +20,7 @@ class Prediction:
     """The prediction for one text."""
 
     label: str
+    """The most likely class, also if the model abstains."""
     score: float
     """Probability of the label."""
     probabilities: dict[str, float]
@@ -26,6 +28,8 @@ class Prediction:
     """Number of windows the text was split into."""
     cut: int = 0
     """Number of tokens that were cut off."""
+    abstains: bool = False
+    """Whether the score is below the `min_score` that was asked for."""
 
     @classmethod
     def of(
@@ -40,6 +44,16 @@ class Prediction:
             windows=windows,
             cut=cut,
         )
+
+
+def abstain_below(min_score: float, predictions: Iterator[Prediction]) -> Iterator[Prediction]:
+    """Yield the predictions; those with a lower score abstain."""
+    check_number("min_score", min_score, Fraction, example="0.8")
+    # A generator function would check the number only when the first result is requested.
+    return (
+        replace(prediction, abstains=True) if prediction.score < min_score else prediction
+        for prediction in predictions
+    )
 
 
 def split_windows(ids: np.ndarray, longest: int, long: LongTexts) -> list[np.ndarray]:

@@ -52,11 +52,13 @@ def finetune(
     reading: Reading = Reading(),
     drawn_from: Mapping[str, str] | None = None,
     afterwards: Recipe | None = None,
+    calibrates: bool = True,
 ) -> RunDirectory:
     """Train a classifier from `start` on labelled texts.
 
     `drawn_from` are hashes of the tables that the data is a part of; `afterwards` is the recipe
-    for fine-tunings that start from this run, if it differs.
+    for fine-tunings that start from this run, if it differs. A run that others only compare or
+    continue need not be calibrated.
     """
     recipe = finetune_recipe(start, training, afterwards)
     world = World.join()
@@ -117,10 +119,16 @@ def finetune(
             begin_run(run, recipe, tokenizer, manifest)
         world.barrier()
         shared = Classifying(recipe, design, tokenizer, parts, rows)
-        state = _train(run, compute.place(model), shared, compute, world, SideBySide(jobs, threads))
+        members = Members(shared, compute.place(model), world)
+        state = _train(run, members, compute, SideBySide(jobs, threads))
+        calibration = members.held_out.calibrate() if calibrates else None
         if world.is_main:
-            finish(run, model, state, recipe.train)
+            finish(run, model, state, recipe.train, calibration)
         world.barrier()
+    if calibration is not None:
+        notice(f"calibration: {calibration.describe()}")
+    elif calibrates:
+        notice("calibration: none follows from the validation texts; greffe calibrate takes others")
     notice(f"run written to {run.path}")
     return run
 
@@ -165,20 +173,15 @@ def _load_weights(model: Model, design: Design, start: Start, *, show_tensors: b
 
 
 def _train(
-    run: RunDirectory,
-    model: Model,
-    shared: Classifying,
-    compute: Compute,
-    world: World,
-    side_by_side: SideBySide,
+    run: RunDirectory, members: Members, compute: Compute, side_by_side: SideBySide
 ) -> TrainingState:
     """Train the models of the soup, which is one training by default."""
+    shared, model, world = members.shared, members.model, members.world
     parts, design, soup = shared.parts, shared.design, shared.recipe.train.soup
     notice(
         f"fine-tune: {len(parts.train):,} texts, {len(parts.labels)} classes, "
         f"{len(parts.valid):,} held out, reading {design.direction}, pooler {design.head.pooler}"
     )
-    members = Members(shared, model, world)
     evaluate = members.held_out.evaluate
     if side_by_side.jobs == 1:
         return fit_soup(run, model, members.train, evaluate, soup=soup, world=world)

@@ -24,7 +24,7 @@ from greffe.pipelines.lora import adapt
 from greffe.pipelines.run_folder import complete_run
 from greffe.pipelines.step_log import log_step, position, progress_detail
 from greffe.progress import Progress, notice
-from greffe.run import RunDirectory
+from greffe.run import Calibration, RunDirectory
 from greffe.training.checkpoint import (
     TrainingState,
     best_path,
@@ -191,7 +191,13 @@ def _train(
     return state
 
 
-def finish(run: RunDirectory, model: Model, state: TrainingState, spec: TrainSpec) -> None:
+def finish(
+    run: RunDirectory,
+    model: Model,
+    state: TrainingState,
+    spec: TrainSpec,
+    calibration: Calibration | None = None,
+) -> None:
     """Write the final weights, mark the run as finished, and complete it."""
     digest = save_tensors(run.weights_path, model.state_dict())
     kept = state.best_evaluation if spec.keep == "best" else state.last_evaluation
@@ -209,6 +215,7 @@ def finish(run: RunDirectory, model: Model, state: TrainingState, spec: TrainSpe
                     **({"soup": spec.soup} if spec.soup > 1 else {}),
                     **kept,
                 },
+                "calibration": calibration,
             }
         )
     )

@@ -128,6 +128,7 @@ def finetune_intermediate(
             ),
             drawn_from=auxiliary.hashes,
             afterwards=load_recipe(TARGET),
+            calibrates=False,
         )
     return Intermediate(intermediate, parts)
 

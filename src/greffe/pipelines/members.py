@@ -19,8 +19,9 @@ from greffe.data.batches import Batch
 from greffe.data.sampler import ExampleSampler
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
+from greffe.evaluation.calibration import fit_temperature, scaled_windows
 from greffe.evaluation.metrics import evaluate_probabilities
-from greffe.inference.predict import class_probabilities
+from greffe.inference.predict import class_probabilities, window_logits
 from greffe.inference.prediction import split_windows
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import Model
@@ -34,7 +35,7 @@ from greffe.pipelines.finetune_recipe import (
 )
 from greffe.pipelines.fit import Evaluated, Task, fit
 from greffe.pipelines.labelled import LabelledParts, LabelledRows
-from greffe.run import RunDirectory
+from greffe.run import Calibration, RunDirectory
 from greffe.seeding import derive, rng
 from greffe.training.checkpoint import TrainingState
 from greffe.training.distributed import World
@@ -190,6 +191,19 @@ class HeldOut:
         # Equal accuracies are told apart by the log loss, which never outweighs half a text.
         score = found.accuracy - 0.05 * min(found.log_loss, 10.0) / found.examples
         return Evaluated(score=score, metrics=metrics, line=line)
+
+    def calibrate(self) -> Calibration | None:
+        """Return the temperature for the model as it is now; None if the texts give none."""
+        own = slice(self.world.rank, None, self.world.size)
+        is_own = np.zeros(len(self.texts), bool)
+        is_own[own] = True
+        counts = [len(windows) for windows in self.texts]
+        logits = np.zeros((sum(counts), len(self.labels)))
+        logits[np.repeat(is_own, counts)] = window_logits(
+            self.model, self.tokenizer, self.texts[own], causal=self.causal
+        )
+        scaled = scaled_windows(self.world.sum_array(logits), self.texts)
+        return fit_temperature(self.labels, self.targets, scaled)
 
     def _probabilities(self) -> npt.NDArray[np.float64]:
         """Return probabilities [texts, classes], of which each rank computes some rows."""

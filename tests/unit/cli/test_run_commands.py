@@ -49,7 +49,7 @@ def test_predict_without_standard_input_is_an_error(
 def test_many_predictions_are_several_tables(
     command: Command, classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greffe.cli.run_commands.TABLE_ROWS", 3)
+    monkeypatch.setattr("greffe.cli.predict_command.TABLE_ROWS", 3)
     monkeypatch.setattr("greffe.data.tables.BLOCK_TEXTS", 2)
     texts = [f"livre {number}" for number in range(8)]
     (tmp_path / "a.txt").write_text("\n".join(texts), "utf-8")

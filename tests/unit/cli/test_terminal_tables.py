@@ -14,6 +14,7 @@ from greffe.cli.terminal_tables import (
     prediction_table,
     run_tables,
 )
+from greffe.data.text_rows import TextRow
 from greffe.inference.fill import Filling
 from greffe.inference.prediction import Prediction
 from greffe.model.parameters import account
@@ -44,8 +45,8 @@ def test_predictions_have_short_texts_and_probabilities() -> None:
     text = shown(
         prediction_table(
             [
-                (Prediction("1", 0.75, {"0": 0.25, "1": 0.75}), long),
-                (Prediction("0", 1.0, {"0": 1.0, "1": 0.0}), "b"),
+                (TextRow(long), Prediction("1", 0.75, {"0": 0.25, "1": 0.75})),
+                (TextRow("b"), Prediction("0", 1.0, {"0": 1.0, "1": 0.0})),
             ]
         )
     )

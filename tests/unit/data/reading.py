@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from greffe.config.options import Reading
-from greffe.data.tables import Example, read_examples, read_texts
+from greffe.data.tables import Example, read_examples
 from greffe.data.text import read_documents
+from greffe.data.text_rows import open_text_rows
 
 
 def written(path: Path, data: str | bytes) -> str:
@@ -28,4 +29,5 @@ def examples(source: str | Path, **options: str) -> list[Example]:
 
 def texts(source: str | Path, **options: str) -> list[str]:
     """Return all texts of a source."""
-    return list(read_texts(source, Reading(**options)))  # type: ignore[arg-type]
+    rows = open_text_rows(source, Reading(**options)).rows  # type: ignore[arg-type]
+    return [row.text for row in rows]

@@ -53,8 +53,8 @@ def test_one_long_value_in_every_row_takes_bounded_memory(tmp_path: Path) -> Non
         "import sys\n"
         "from pathlib import Path\n"
         "from greffe.config.options import Reading\n"
-        "from greffe.data.tables import read_texts\n"
-        "size = sum(len(text) for text in read_texts(sys.argv[1], Reading()))\n"
+        "from greffe.data.text_rows import open_text_rows\n"
+        "size = sum(len(row.text) for row in open_text_rows(sys.argv[1], Reading()).rows)\n"
         # Not ru_maxrss: on Linux a new process inherits the value of its parent.
         "status = Path('/proc/self/status').read_text()\n"
         "print(size >> 20, int(status.split('VmHWM:')[1].split()[0]) >> 10)"

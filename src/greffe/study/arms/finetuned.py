@@ -64,6 +64,7 @@ class FinetunedArm(TrainedArm):
                     new_head=True,
                 ),
                 training=cell_training(inputs.training, cell.seed, self.changes),
+                calibrates=False,
             )
         manifest = run.manifest()
         model = _as_trained(run)
