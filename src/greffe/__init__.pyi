@@ -1,3 +1,4 @@
+from .api import ExportedModel as ExportedModel
 from .api import Run as Run
 from .api import Study as Study
 from .api import compare as compare

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from greffe.api import Run, Study, compare, load, pretrain
+from greffe.api import Run, Study, compare, pretrain
+from greffe.api.runs import load_run
 from greffe.config.options import Computing, Output
 from greffe.errors import GreffeError
 from greffe.model.parameters import account
@@ -55,7 +56,7 @@ def _run_steps(folder: Path, overwrite: bool, computing: Computing) -> str:
     )
 
     _heading(f"1. The base: {BASE}")
-    _introduce(load(BASE, device=device, precision=precision))
+    _introduce(load_run(BASE, device=device, precision=precision))
 
     _heading("2. A little more pretraining, on 300 reviews without labels")
     base = pretrain(
@@ -89,7 +90,7 @@ def _run_steps(folder: Path, overwrite: bool, computing: Computing) -> str:
     _heading("4. Predictions for new sentences (1: positive, 0: negative)")
     kept = arms["pretrained"].kept_run
     assert kept is not None
-    classifier = load(study.path / kept, device=device, precision=precision)
+    classifier = load_run(study.path / kept, device=device, precision=precision)
     predictions = classifier.predict(SENTENCES)
     for text, prediction in zip(SENTENCES, predictions, strict=True):
         notice(f"   {prediction.label}  {prediction.score:4.0%}  {text}")

@@ -1,5 +1,6 @@
+from .exported import ExportedModel as ExportedModel
+from .loading import load as load
 from .runs import Run as Run
-from .runs import load as load
 from .studies import Study as Study
 from .studies import compare as compare
 from .studies import doctor as doctor

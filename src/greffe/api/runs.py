@@ -1,4 +1,4 @@
-"""Runs as objects: `load` opens one, `Run` predicts, evaluates, generates and fills.
+"""Runs as objects: `load_run` opens one, `Run` predicts, evaluates, generates and fills.
 
 Loads nothing that trains, studies or reports, so that one text is predicted quickly.
 """
@@ -22,8 +22,8 @@ from greffe.data.tables import text_blocks
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
 from greffe.evaluation.calibration import Scaled, scale_probabilities, scaled_windows
-from greffe.evaluation.evaluate import evaluate_classifier, evaluate_predictions
-from greffe.evaluation.metrics import Evaluation
+from greffe.evaluation.evaluate import evaluate_classifier
+from greffe.evaluation.metrics import Evaluation, evaluate_predictions
 from greffe.inference.fill import Filling
 from greffe.inference.fill import fill as fill_masks
 from greffe.inference.forward import require_finite
@@ -93,6 +93,11 @@ class Run(RunDirectory):
     def labels(self) -> list[str]:
         """The classes, in the order of the head's outputs; empty for a language model."""
         return self.manifest().labels
+
+    @property
+    def context(self) -> int | None:
+        """Most tokens of a window; None for a linear classifier, which reads whole texts."""
+        return None if self.manifest().kind == "linear" else self.model.spec.context
 
     @memory_errors()
     def predict(
@@ -243,7 +248,7 @@ class Run(RunDirectory):
 
 
 @flat_keywords
-def load(path: str | Path, *, computing: Labelling) -> Run:
+def load_run(path: str | Path, *, computing: Labelling) -> Run:
     """Open the run in a folder, a shipped base by its name, such as `greffe-fr`, or a source.
 
     A source is a base in another format, such as hf:owner/name, which is imported first.

@@ -14,7 +14,7 @@ import typer
 
 from greffe.cli import flags
 from greffe.cli.json_output import print_json
-from greffe.cli.loading import loading
+from greffe.cli.loading import load_classifier, loading
 from greffe.config.bounds import Fraction
 from greffe.config.option_groups import Without
 from greffe.config.options import Labelling, Reading
@@ -83,7 +83,6 @@ def predict(
             hint='greffe predict RUN "Un livre magnifique."',
         )
     with loading():
-        from greffe.api import load
         from greffe.data.text_rows import SkippedRows, TextRow, TextRows, open_text_rows
         from greffe.inference.labelling import Tally, label_rows
         from greffe.inference.prediction import describe_cut
@@ -94,13 +93,11 @@ def predict(
             choose_format,
         )
         from greffe.progress import notice
-        from greffe.training.compute import set_up_compute
 
     chosen = choose_format(format_, out)
     if out is not None:
         check_output(out, input_, overwrite=overwrite)
-    set_up_compute()
-    classifier = load(run, computing=computing)
+    classifier = load_classifier(run, computing)
     skipped = SkippedRows() if skip_bad_rows else None
     if texts:
         source = TextRows(TextRow(text) for text in texts)
@@ -129,8 +126,7 @@ def predict(
         kept = "what was printed so far is complete" if out is None else f"{out} was not written"
         raise InterruptedRunError(f"Stopped; {kept}.") from None
     if tally.cut_texts:
-        context = classifier.model.spec.context
-        notice(describe_cut(tally.cut_texts, tally.cut_tokens, context))
+        notice(describe_cut(tally.cut_texts, tally.cut_tokens, classifier.context))
     if tally.abstained:
         notice(tally.describe_abstentions(min_score))
     if skipped is not None:

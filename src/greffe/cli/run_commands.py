@@ -10,7 +10,7 @@ import typer
 
 from greffe.cli import flags
 from greffe.cli.json_output import print_json
-from greffe.cli.loading import loading
+from greffe.cli.loading import load_classifier, loading
 from greffe.config.bounds import (
     NewTokens,
     PositiveFraction,
@@ -42,12 +42,9 @@ def evaluate(
     The others are macro F1, scores per class, the confusion matrix, log loss and calibration error.
     """
     with loading():
-        from greffe.api import load
         from greffe.cli.terminal_tables import evaluation_tables, print_tables
-        from greffe.training.compute import set_up_compute
 
-    set_up_compute()
-    result = load(run, computing=computing).evaluate(
+    result = load_classifier(run, computing).evaluate(
         data, reading=reading, long=long, calibrated=calibrated
     )
     if as_json:
@@ -73,11 +70,11 @@ def calibrate(
     error on these texts are printed, before and after.
     """
     with loading():
-        from greffe.api import load
+        from greffe.api.runs import load_run
         from greffe.training.compute import set_up_compute
 
     set_up_compute()
-    found = load(run, computing=computing).calibrate(data, reading=reading)
+    found = load_run(run, computing=computing).calibrate(data, reading=reading)
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:
@@ -109,10 +106,10 @@ def generate(
 ) -> None:
     """Continue a text."""
     with loading():
-        from greffe.api import load
+        from greffe.api.runs import load_run
 
     shown = terminal_text if sys.stdout.isatty() else str
-    for piece in load(run, device=computing.device, precision=computing.precision).stream(
+    for piece in load_run(run, device=computing.device, precision=computing.precision).stream(
         prompt,
         tokens=tokens,
         temperature=temperature,
@@ -135,10 +132,10 @@ def fill(
 ) -> None:
     """Print the most likely words for each <mask>."""
     with loading():
-        from greffe.api import load
+        from greffe.api.runs import load_run
         from greffe.cli.terminal_tables import fill_tables, print_tables
 
-    opened = load(run, device=computing.device, precision=computing.precision)
+    opened = load_run(run, device=computing.device, precision=computing.precision)
     gaps = opened.fill(text, top=top)
     if as_json:
         print_json(

@@ -75,8 +75,11 @@ class GroupParameter:
 def group_parameters(function: Callable[..., Any]) -> dict[str, GroupParameter]:
     """Return the parameters of a function that take a group, by name."""
     found = {}
-    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+    for name, parameter in inspect.signature(function).parameters.items():
         annotation = parameter.annotation
+        if isinstance(annotation, str):
+            # One by one: what a function returns may be a type that is imported later.
+            annotation = eval(annotation, inspect.unwrap(function).__globals__)
         excluded: tuple[str, ...] = ()
         if get_origin(annotation) is Annotated:
             annotation, *marks = get_args(annotation)

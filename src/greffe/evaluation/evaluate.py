@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-import numpy as np
+from collections.abc import Sequence
 
 from greffe.config.sections import LongTexts
 from greffe.data.tables import Example
 from greffe.data.tokenizer import Tokenizer
-from greffe.evaluation.metrics import Evaluation, evaluate_probabilities, label_indices
+from greffe.evaluation.metrics import Evaluation, evaluate_predictions, label_indices
 from greffe.inference.predict import predict, require_classifier
-from greffe.inference.prediction import Prediction, describe_cut
+from greffe.inference.prediction import describe_cut
 from greffe.model.model import Model
 from greffe.progress import notice
 
@@ -37,13 +35,3 @@ def evaluate_classifier(
     if cuts := [prediction.cut for prediction in predictions if prediction.cut]:
         notice(describe_cut(len(cuts), sum(cuts), model.spec.context))
     return evaluate_predictions(labels, examples, predictions)
-
-
-def evaluate_predictions(
-    labels: Sequence[str], examples: Sequence[Example], predictions: Iterable[Prediction]
-) -> Evaluation:
-    """Evaluate predictions of any classifier; labels are checked before lazy ones are computed."""
-    targets = [example.label for example in examples]
-    label_indices(labels, targets)
-    probabilities = np.array([[*prediction.probabilities.values()] for prediction in predictions])
-    return evaluate_probabilities(labels, targets, probabilities)

@@ -5,13 +5,15 @@ Labels are strings; they are converted to indices here, and scikit-learn compute
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from greffe.data.tables import Example
 from greffe.errors import DataError
+from greffe.inference.prediction import Prediction
 
 CALIBRATION_BINS = 15
 
@@ -109,6 +111,16 @@ def evaluate_probabilities(
         confusion=metrics.confusion_matrix(true, predicted, labels=classes).tolist(),
         labels=list(labels),
     )
+
+
+def evaluate_predictions(
+    labels: Sequence[str], examples: Sequence[Example], predictions: Iterable[Prediction]
+) -> Evaluation:
+    """Evaluate predictions of any classifier; labels are checked before lazy ones are computed."""
+    targets = [example.label for example in examples]
+    label_indices(labels, targets)
+    probabilities = np.array([[*prediction.probabilities.values()] for prediction in predictions])
+    return evaluate_probabilities(labels, targets, probabilities)
 
 
 def calibration_error(

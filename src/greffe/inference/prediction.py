@@ -104,7 +104,7 @@ def centered_logs(probabilities: np.ndarray) -> np.ndarray:
     return centered.astype(np.float32)
 
 
-def describe_cut(texts: int, tokens: int, context: int) -> str:
+def describe_cut(texts: int, tokens: int, context: int | None) -> str:
     """Return the notice about texts that were cut."""
     return (
         f"{texts} {'text was' if texts == 1 else 'texts were'} longer than the model's context of "

@@ -17,7 +17,7 @@ from greffe.interop.export_manifest import (
     Int8Check,
     Task,
 )
-from greffe.interop.onnx.exported import ExportedModel
+from greffe.interop.onnx.exported import ExportedFolder
 from greffe.interop.onnx.write import OnnxOptions, write_onnx
 from greffe.output_folder import CARD_FILE, OutputFolder
 from greffe.pipelines.export_card import export_card
@@ -118,7 +118,7 @@ def _with_check(
         fp32 = write_onnx(run, exact, OnnxOptions(options.task, temperature=options.temperature))
         write_json(exact / EXPORT_FILE, fp32.model_dump(mode="json"))
         found = [
-            float((ExportedModel(each).probabilities(texts).argmax(axis=1) == targets).mean())
+            float((ExportedFolder(each).probabilities(texts).argmax(axis=1) == targets).mean())
             for each in (folder, exact)
         ]
     check = Int8Check(texts=len(some), int8=found[0], fp32=found[1])

@@ -48,8 +48,8 @@ PURPOSES: dict[Task, str] = {
 }
 
 
-class ExportedModel:
-    """A folder that greffe export wrote, used through onnxruntime."""
+class ExportedFolder:
+    """A folder that greffe export wrote for onnxruntime."""
 
     def __init__(self, folder: str | Path) -> None:
         self.path = Path(folder)
@@ -72,15 +72,8 @@ class ExportedModel:
 
     # --- what it does ---
 
-    def predict(self, texts: Iterable[str], *, long: LongTexts = "windows") -> list[Prediction]:
-        """Return a label and probabilities for each text; a single text gives a list of one."""
-        several = [texts] if isinstance(texts, str) else texts
-        return list(self.stream_predictions(several, long=long))
-
-    def stream_predictions(
-        self, texts: Iterable[str], *, long: LongTexts = "windows"
-    ) -> Iterator[Prediction]:
-        """Yield predictions one by one, for more texts than fit into memory."""
+    def predictions(self, texts: Iterable[str], long: LongTexts) -> Iterator[Prediction]:
+        """Yield predictions one by one; texts are read in blocks, never all at once."""
         self._require("classification")
         if self._linear is not None and long != "windows":
             raise InputError(
@@ -222,13 +215,13 @@ class TextReader:
 class LinearModel:
     """A linear classifier over counted terms, a base's features and the scores of other models."""
 
-    def __init__(self, owner: ExportedModel, linear: LinearInput) -> None:
+    def __init__(self, owner: ExportedFolder, linear: LinearInput) -> None:
         self._owner = owner
         self._session = Session(owner.path / LINEAR_GRAPH_FILE)
         self._counters = _open_terms(owner.path, linear)
         self._has_base = linear.base_columns > 0
         self._feature_runs = [
-            ExportedModel(owner.path / FEATURE_RUNS / str(number))
+            ExportedFolder(owner.path / FEATURE_RUNS / str(number))
             for number in range(len(linear.run_columns))
         ]
 
