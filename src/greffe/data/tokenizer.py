@@ -81,6 +81,11 @@ class Tokenizer(ABC):
         # Worker processes receive the JSON text; pickling the backend would lose a setting.
         return type(self), (self._content,)
 
+    @property
+    def content(self) -> str:
+        """The JSON text that save() writes."""
+        return self._content
+
     # --- text to ids ------------------------------------------------------------------------------
 
     @abstractmethod
