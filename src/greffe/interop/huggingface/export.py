@@ -186,12 +186,16 @@ def _foreign_tensors(
     has_head = any(kind in manifest.heads for kind in LANGUAGE_HEADS)
     prefix = "" if has_head else stock.family.prefix  # a bare base has names without it
     parts: Parts = {f"base.{name}": part for name, part in layout.base.items()}
+    repeated: dict[str, str] = {}
     for kind in layout.heads.keys() & manifest.heads.keys():
-        own = layout.heads[kind].parts
-        parts |= {f"heads.{kind}.{name}": part for name, part in own.items()}
+        head = layout.heads[kind]
+        parts |= {f"heads.{kind}.{name}": part for name, part in head.parts.items()}
+        # A tied head has one bias under two names, another head has two.
+        repeated |= {} if model.tied else head.other_names
     for name, part in sorted(parts.items()):
         for source, tensor in zip(part.sources, part.split(weights[name]), strict=True):
-            yield source.removeprefix(prefix), tensor
+            for each in dict.fromkeys((source, repeated.get(source, source))):
+                yield each.removeprefix(prefix), tensor
 
 
 def _code(name: str) -> bytes:

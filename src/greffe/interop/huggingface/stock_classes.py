@@ -67,9 +67,8 @@ def _meaning(model: ModelSpec) -> dict[str, Any]:
     choices["kv_heads"] = model.kv_heads or model.heads
     choices["norm_bias"] = model.norm_bias and model.norm_kind == "layer"
     position = choices["position"]
-    if model.window:
-        position["local_base"] = position.get("local_base") or position.get("base")
-    else:
-        position.pop("local_base", None)
-        choices.pop("global_every")
-    return choices
+    local_base = position.pop("local_base", None) or position.get("base")
+    local = [model.is_local(number) for number in range(model.layers)]
+    near = (local, model.window, local_base) if any(local) else None
+    del choices["window"], choices["global_every"]
+    return {**choices, "near": near}
