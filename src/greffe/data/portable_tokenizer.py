@@ -8,10 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from greffe.data.foreign_tokenizer import ForeignTokenizer
-from greffe.data.foreign_tokenizer_file import read_foreign
+from greffe.data.foreign_tokenizer_file import Role, read_foreign
+from greffe.data.pieces import SPECIALS
 from greffe.data.tokenizer import Tokenizer
 from greffe.data.tokenizer_file import read_tree
 from greffe.parsing import format_json
+
+MASK = SPECIALS[-1]
 
 
 def portable_tokenizer(tokenizer: Tokenizer, *, reads_specials: bool = False) -> str:
@@ -28,8 +31,7 @@ def portable_tokenizer(tokenizer: Tokenizer, *, reads_specials: bool = False) ->
         return format_json(_foreign_tree(tokenizer))
     tree = read_tree(tokenizer.content)
     tree["post_processor"] = _template(tokenizer)
-    if not reads_specials:
-        tree["added_tokens"] = []
+    tree["added_tokens"] = _read_specials(tree["added_tokens"]) if reads_specials else []
     return format_json(tree)
 
 
@@ -39,6 +41,15 @@ def _foreign_tree(tokenizer: ForeignTokenizer) -> dict[str, Any]:
     if tree["model"]["type"] == "BPE":
         tree["model"]["dropout"] = None
     return {**tree, "truncation": None, "padding": None}
+
+
+def _read_specials(tokens: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the special tokens; a mask takes the spaces around it along.
+
+    The library puts a space before each part of a text, also before the one after a mask.
+    """
+    taking = {"lstrip": True, "rstrip": True}
+    return [{**token, **taking} if token["content"] == MASK else token for token in tokens]
 
 
 def _template(tokenizer: Tokenizer) -> dict[str, Any]:
@@ -64,3 +75,24 @@ def _special(piece: str) -> dict[str, Any]:
 
 def _text(name: str) -> dict[str, Any]:
     return {"Sequence": {"id": name, "type_id": 0}}
+
+
+def special_tokens(tokenizer: Tokenizer) -> dict[Role, str]:
+    """Return the special tokens by the role that other libraries know them by.
+
+    One that a tokenizer of another model lacks stays out, but for padding, which every batch needs.
+    """
+    if isinstance(tokenizer, ForeignTokenizer):
+        _, addition = read_foreign(tokenizer.content)
+        return {"pad": tokenizer.piece(tokenizer.pad), **addition.roles}
+    first, last = tokenizer.piece(tokenizer.sos), tokenizer.piece(tokenizer.eos)
+    roles: dict[Role, str] = {
+        "bos": first,
+        "eos": last,
+        "cls": first,
+        "sep": last,
+        "pad": tokenizer.piece(tokenizer.pad),
+        "unk": tokenizer.piece(tokenizer.oov),
+    }
+    has_mask = tokenizer.mask != tokenizer.oov
+    return {**roles, "mask": tokenizer.mask_text} if has_mask else roles

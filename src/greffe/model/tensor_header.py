@@ -35,7 +35,7 @@ _ITEM_BYTES = {
     "U8": 1,
     "BOOL": 1,
 }
-_METADATA = "__metadata__"
+METADATA = "__metadata__"
 
 
 class _Entry(Spec):
@@ -93,7 +93,7 @@ def _read_entries(path: Path, header: bytes) -> dict[str, _Entry]:
     try:
         tree: Any = parse_json(header)
         if isinstance(tree, dict):
-            tree.pop(_METADATA, None)
+            tree.pop(METADATA, None)
         return _ENTRIES.validate_python(tree)
     except ParseError as error:
         raise _damaged(path, f"no header: {error}") from None

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from greffe.model.tensor_header import LENGTH_BYTES, Shape
+from greffe.model.tensor_header import LENGTH_BYTES, METADATA, Shape
 from greffe.parsing import format_json
 from greffe.storage import atomic_file
 
@@ -20,12 +20,18 @@ ITEM_BYTES = 4
 
 
 def write_tensors(
-    path: Path, shapes: Mapping[str, Shape], tensors: Iterable[tuple[str, Tensor]]
+    path: Path,
+    shapes: Mapping[str, Shape],
+    tensors: Iterable[tuple[str, Tensor]],
+    metadata: Mapping[str, str] | None = None,
 ) -> str:
-    """Write tensors, which come in the order of `shapes`; return the file's SHA-256."""
+    """Write tensors, which come in the order of `shapes`; return the file's SHA-256.
+
+    metadata: texts for other programs that read the file.
+    """
     digest = hashlib.sha256()
     with atomic_file(path) as file:
-        header = _header(shapes)
+        header = _header(shapes, metadata)
         file.write(header)
         digest.update(header)
         for (name, tensor), expected in zip(tensors, shapes, strict=True):
@@ -36,9 +42,9 @@ def write_tensors(
     return digest.hexdigest()
 
 
-def _header(shapes: Mapping[str, Shape]) -> bytes:
+def _header(shapes: Mapping[str, Shape], metadata: Mapping[str, str] | None) -> bytes:
     """Return the length of the header and the header; tensors follow each other without gaps."""
-    entries = {}
+    entries: dict[str, object] = {} if metadata is None else {METADATA: dict(metadata)}
     begin = 0
     for name, shape in shapes.items():
         end = begin + ITEM_BYTES * math.prod(shape)

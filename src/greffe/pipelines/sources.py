@@ -9,8 +9,8 @@ import hashlib
 import shutil
 from pathlib import Path
 
+from greffe.interop.huggingface.config import CONFIG_FILE
 from greffe.interop.huggingface.files import has_weights
-from greffe.interop.huggingface.folder import CONFIG_FILE
 from greffe.interop.huggingface.hub import is_hub_name
 from greffe.pipelines.import_base import (
     CHECKPOINT_SUFFIXES,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 from greffe.config.components import HeadSpec
 from greffe.config.sections import ModelSpec
 from greffe.errors import MismatchError
-from greffe.interop.huggingface.family import Layout, Part, Parts
+from greffe.interop.huggingface.family import Layout, Parts
 from greffe.model.model import empty_model
 from greffe.model.tensor_header import Shape
 
@@ -118,7 +118,7 @@ def _older_name(name: str) -> str:
 
 def _renamed(prefix: str, parts: Parts, actual: Callable[[str], str]) -> Parts:
     return {
-        f"{prefix}{name}": Part(tuple(map(actual, part.sources)), part.join)
+        f"{prefix}{name}": replace(part, sources=tuple(map(actual, part.sources)))
         for name, part in parts.items()
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 from greffe.config.sections import Activation
 from greffe.errors import CorruptError, InputError, quote
 
+CONFIG_FILE = "config.json"
 ACTIVATIONS: dict[str, Activation] = {
     "relu": "relu",
     "gelu": "gelu",
@@ -18,6 +19,14 @@ ACTIVATIONS: dict[str, Activation] = {
     "silu": "silu",
     "swish": "silu",
 }
+
+ACTIVATION_NAMES: dict[Activation, str] = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_tanh": "gelu_new",
+    "silu": "silu",
+}
+"""What an activation is called in a config.json that greffe writes."""
 
 LARGEST = 1e30
 """Numbers beyond it overflow single precision."""

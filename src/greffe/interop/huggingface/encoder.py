@@ -5,11 +5,11 @@ The embedding of token type 0, the only one of single texts, is added to the pos
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from greffe.config.sections import ModelSpec
-from greffe.interop.huggingface.config import Config
+from greffe.interop.huggingface.config import ACTIVATION_NAMES, Config
 from greffe.interop.huggingface.family import (
     ForeignHead,
     Part,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 TASK_HEADS = ("classifier.*", "qa_outputs.*")
 """Heads of fine-tuned files, which a new task has no use for."""
 POSITIONS = "max_position_embeddings"
+TYPES = "type_vocab_size"
 
 
 def encoder_choices() -> dict[str, Any]:
@@ -51,21 +52,36 @@ def encoder_fields(config: Config) -> dict[str, Any]:
     }
 
 
+def encoder_values(model: ModelSpec, *, unused: int = 0, types: int = 2) -> dict[str, Any]:
+    """Return the values of config.json that `encoder_fields` reads."""
+    return {
+        "hidden_size": model.width,
+        "num_hidden_layers": model.layers,
+        "num_attention_heads": model.heads,
+        "intermediate_size": model.feed_forward,
+        POSITIONS: model.context + unused,
+        TYPES: types,
+        "layer_norm_eps": model.norm_epsilon,
+        "hidden_act": ACTIVATION_NAMES[model.activation],
+        "hidden_dropout_prob": model.dropout,
+        "attention_probs_dropout_prob": 0.0,
+    }
+
+
 def encoder_base(model: ModelSpec, config: Config, prefix: str, unused: int = 0) -> Parts:
     """Return the parts of a base whose tensors have BERT's names, but for an embedding projection.
 
     unused: how many rows of the table of positions come before that of the first token.
     """
     embeddings, layers = f"{prefix}embeddings", f"{prefix}encoder.layer"
-    used = used_positions(model, config, unused)
     parts = {
         "embedding.weight": copied(f"{embeddings}.word_embeddings.weight"),
-        "position.weight": Part(
-            (
-                f"{embeddings}.position_embeddings.weight",
-                f"{embeddings}.token_type_embeddings.weight",
-            ),
-            lambda positions, types: used(positions) + types[0],
+        "position.weight": table_of_positions(
+            model,
+            config,
+            f"{embeddings}.position_embeddings.weight",
+            f"{embeddings}.token_type_embeddings.weight",
+            unused=unused,
         ),
         **linear("embedding_norm", f"{embeddings}.LayerNorm"),
     }
@@ -82,21 +98,34 @@ def encoder_base(model: ModelSpec, config: Config, prefix: str, unused: int = 0)
     return parts
 
 
-def used_positions(model: ModelSpec, config: Config, unused: int = 0) -> Callable[[Tensor], Tensor]:
-    """Return what takes the rows [context, width] that greffe uses from the table of positions.
+def table_of_positions(model: ModelSpec, config: Config, *sources: str, unused: int = 0) -> Part:
+    """Return a part that is the rows [context, width] that greffe uses of a table of positions.
 
+    sources: the table and, if there is one, that of token types, whose first row is added.
     A table of another length than the configuration's is an error of torch.
     """
     rest = config.integer(POSITIONS) - unused - model.context
     sizes = [unused, model.context, rest]
-    return lambda table: table.split_with_sizes(sizes)[1]
+
+    def join(table: Tensor, *types: Tensor) -> Tensor:
+        used = table.split_with_sizes(sizes)[1]
+        return used + types[0][0] if types else used
+
+    def split(used: Tensor) -> Sequence[Tensor]:
+        width = used.shape[1]
+        table = used.new_zeros(sum(sizes), width)
+        table[unused : unused + model.context] = used
+        types = config.integer(TYPES, 2)
+        return [table, used.new_zeros(types, width)][: len(sources)]
+
+    return Part(sources, join, split)
 
 
 def folded_parameters(model: ModelSpec, config: Config, *, types: bool = True) -> dict[str, int]:
     """Return how many parameters are folded into others or cut, by what they are."""
     width = model.token_width
     folded = {
-        "token types": width * config.integer("type_vocab_size", 2) if types else 0,
+        "token types": width * config.integer(TYPES, 2) if types else 0,
         "unused positions": width * (config.integer(POSITIONS) - model.context),
     }
     return {name: count for name, count in folded.items() if count}

@@ -1,19 +1,20 @@
 """What a family of models declares: how its configuration becomes a recipe, its tensors a base.
 
-A family is one file: it reads config.json, and says of which tensors of the file each tensor of
-greffe is made. What is constant for a single text, such as the token type, is folded into others.
+A family is one file: it reads and writes config.json, and says of which tensors of the file each
+tensor of greffe is made, and how to take it apart again. What is constant for a single text, such
+as the token type, is folded into others.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from greffe.config.components import HeadSpec
 from greffe.config.sections import ModelSpec
-from greffe.interop.huggingface.config import Config
+from greffe.interop.huggingface.config import CONFIG_FILE, Config
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,6 +30,8 @@ class Part:
     sources: tuple[str, ...]
     join: Callable[..., Tensor]
     """Makes it from the sources, in their order; must work on the meta device too."""
+    split: Callable[[Tensor], Sequence[Tensor]]
+    """Takes it apart again: join(*split(tensor)) is the tensor."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,17 @@ class Layout:
     """Parameters that are part of others here, by what they are: {"token types": 1536}."""
 
 
+@dataclass(frozen=True)
+class SpecialIds:
+    """The special tokens that a config.json names."""
+
+    pad: int
+    first: int
+    """Before a text."""
+    last: int
+    """After it."""
+
+
 class Family(ABC):
     """One architecture. Defining a subclass with a name registers it."""
 
@@ -72,6 +86,9 @@ class Family(ABC):
     """How the base was pretrained; it says how a classifier reads."""
     prefix: ClassVar[str]
     """Of the base's tensors in a file with heads, such as `bert.`; a file without has none."""
+
+    classes: ClassVar[Mapping[str, str]]
+    """The class of transformers for each language-model head; "" is that of the base alone."""
 
     def __init_subclass__(cls) -> None:
         if "name" in vars(cls):
@@ -90,29 +107,49 @@ class Family(ABC):
         return config.integer("vocab_size")
 
     @abstractmethod
+    def choices(self, model: ModelSpec, special: SpecialIds) -> dict[str, Any]:
+        """Return the values of config.json that `model` reads, and those that change training."""
+
+    def config(self, model: ModelSpec, vocab: int, special: SpecialIds) -> Config:
+        """Return the config.json of a model of this shape, without its class and its labels."""
+        shared = {
+            "model_type": self.model_types[0],
+            "vocab_size": vocab,
+            "tie_word_embeddings": model.tied,
+            "pad_token_id": special.pad,
+            "bos_token_id": special.first,
+            "eos_token_id": special.last,
+        }
+        return Config({**shared, **self.choices(model, special)}, CONFIG_FILE)
+
+    def suits(self, special: SpecialIds) -> bool:
+        """Return whether its class works with these special tokens."""
+        return True
+
+    @abstractmethod
     def layout(self, model: ModelSpec, config: Config) -> Layout:
         """Return the tensors of files with this configuration, with the prefix."""
 
 
 def copied(source: str) -> Part:
     """Return a part that is a tensor of the file as it is."""
-    return Part((source,), lambda tensor: tensor)
+    return Part((source,), lambda tensor: tensor, lambda tensor: [tensor])
 
 
 def transposed(source: str) -> Part:
     """Return a part that is a matrix of the file, transposed."""
-    return Part((source,), lambda matrix: matrix.t())
+    return Part((source,), lambda matrix: matrix.t(), lambda matrix: [matrix.t()])
 
 
 def stacked(*sources: str) -> Part:
-    """Return a part that is several tensors, one below the other."""
+    """Return a part that is several tensors of the same shape, one below the other."""
 
     def join(*tensors: Tensor) -> Tensor:
         import torch
 
         return torch.cat(tensors)
 
-    return Part(sources, join)
+    return Part(sources, join, lambda tensor: tensor.chunk(len(sources)))
 
 
 def rotary_stacked(model: ModelSpec, *sources: str) -> Part:
@@ -130,7 +167,17 @@ def rotary_stacked(model: ModelSpec, *sources: str) -> Part:
         halves = rotated.reshape(-1, 2, model.head_width // 2, *rotated.shape[1:])
         return torch.cat((halves.transpose(1, 2).flatten(0, 2), values))
 
-    return Part(sources, join)
+    def split(qkv: Tensor) -> Sequence[Tensor]:
+        import torch
+
+        rotated, values = torch.split(qkv, [model.width + model.kv_width, model.kv_width])
+        pairs = rotated.reshape(-1, model.head_width // 2, 2, *rotated.shape[1:])
+        halves = pairs.transpose(1, 2).flatten(0, 2)
+        if len(sources) == 1:
+            return [torch.cat((halves, values))]
+        return [*torch.split(halves, [model.width, model.kv_width]), values]
+
+    return Part(sources, join, split)
 
 
 def linear(target: str, source: str, *, bias: bool = True) -> Parts:

@@ -14,14 +14,13 @@ from greffe.errors import CorruptError, InputError, MismatchError, quote
 from greffe.interop.foreign_base import ForeignBase
 from greffe.interop.huggingface import families
 from greffe.interop.huggingface.assemble import plan_tensors
-from greffe.interop.huggingface.config import Config
+from greffe.interop.huggingface.config import CONFIG_FILE, Config
 from greffe.interop.huggingface.family import Family
 from greffe.interop.huggingface.files import open_tensor_files
 from greffe.model.formulas import count_parameters
 from greffe.model.memory import require_memory, weights_need
 from greffe.storage import first_problem, read_json
 
-CONFIG_FILE = "config.json"
 LONGEST_CONTEXT = 512
 """Of a base without a table of positions: its attention reads any length, at a cost."""
 

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 from greffe.errors import InputError, MissingExtraError
+from greffe.interop.huggingface.config import CONFIG_FILE
 from greffe.interop.huggingface.files import INDEX, PICKLED, SAFETENSORS, has_weights
-from greffe.interop.huggingface.folder import CONFIG_FILE
 
 HUB_PREFIX = "hf:"
 _NAME = re.compile(r"(?P<name>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[^\s@]+))?")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from greffe.config.sections import ModelSpec
 from greffe.errors import InputError, quote
 from greffe.interop.huggingface.config import Config
+from greffe.model.positions.rotary import Rotary
 
 
 def rope_parameters(config: Config) -> Mapping[str, Any]:
@@ -39,3 +41,14 @@ def rope_base(config: Config, parameters: Any, default: float) -> float:
     if not base > 1:
         raise own.unsupported("rope_theta", "a number above 1")
     return base
+
+
+def rotary_bases(model: ModelSpec) -> tuple[float, float]:
+    """Return the base of a model's rotary positions, and that of its blocks with a window."""
+    position = model.position if isinstance(model.position, Rotary) else Rotary()
+    return position.base, position.local_base or position.base
+
+
+def rope_table(base: float) -> dict[str, Any]:
+    """Return the table that `rope_base` reads."""
+    return {"rope_type": "default", "rope_theta": base}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from greffe.config.sections import ModelSpec
@@ -10,10 +11,17 @@ from greffe.interop.huggingface.encoder import (
     TASK_HEADS,
     encoder_base,
     encoder_fields,
+    encoder_values,
     folded_parameters,
     masked_head,
 )
-from greffe.interop.huggingface.family import Family, ForeignHead, Layout, linear
+from greffe.interop.huggingface.family import (
+    Family,
+    ForeignHead,
+    Layout,
+    SpecialIds,
+    linear,
+)
 from greffe.model.heads.pooled_head import PooledHead
 
 
@@ -24,10 +32,14 @@ class Bert(Family):
     model_types: ClassVar[tuple[str, ...]] = ("bert",)
     objective: ClassVar[Literal["masked", "causal"]] = "masked"
     prefix: ClassVar[str] = "bert."
+    classes: ClassVar[Mapping[str, str]] = {"": "BertModel", "masked_token": "BertForMaskedLM"}
 
     def model(self, config: Config) -> dict[str, Any]:
         fields = encoder_fields(config)
         return {**fields, "head_activation": fields["activation"]}
+
+    def choices(self, model: ModelSpec, special: SpecialIds) -> dict[str, Any]:
+        return encoder_values(model)
 
     def layout(self, model: ModelSpec, config: Config) -> Layout:
         head = "cls.predictions"

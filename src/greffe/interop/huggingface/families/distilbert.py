@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from greffe.config.sections import ModelSpec
-from greffe.interop.huggingface.config import Config
+from greffe.interop.huggingface.config import ACTIVATION_NAMES, Config
 from greffe.interop.huggingface.encoder import (
     POSITIONS,
     TASK_HEADS,
     encoder_choices,
     folded_parameters,
     masked_head,
-    used_positions,
+    table_of_positions,
 )
 from greffe.interop.huggingface.family import (
     Family,
     Layout,
-    Part,
     Parts,
+    SpecialIds,
     copied,
     linear,
     stacked_linear,
@@ -32,6 +33,10 @@ class DistilBert(Family):
     model_types: ClassVar[tuple[str, ...]] = ("distilbert",)
     objective: ClassVar[Literal["masked", "causal"]] = "masked"
     prefix: ClassVar[str] = "distilbert."
+    classes: ClassVar[Mapping[str, str]] = {
+        "": "DistilBertModel",
+        "masked_token": "DistilBertForMaskedLM",
+    }
 
     def model(self, config: Config) -> dict[str, Any]:
         activation = config.activation("activation", "gelu")
@@ -49,13 +54,25 @@ class DistilBert(Family):
             "tied": config.flag("tie_word_embeddings", True),
         }
 
+    def choices(self, model: ModelSpec, special: SpecialIds) -> dict[str, Any]:
+        return {
+            "dim": model.width,
+            "n_layers": model.layers,
+            "n_heads": model.heads,
+            "hidden_dim": model.feed_forward,
+            POSITIONS: model.context,
+            "activation": ACTIVATION_NAMES[model.activation],
+            "dropout": model.dropout,
+            "attention_dropout": 0.0,
+        }
+
     def layout(self, model: ModelSpec, config: Config) -> Layout:
         embeddings = "distilbert.embeddings"
-        positions = (f"{embeddings}.position_embeddings.weight",)
+        positions = f"{embeddings}.position_embeddings.weight"
         return Layout(
             base={
                 "embedding.weight": copied(f"{embeddings}.word_embeddings.weight"),
-                "position.weight": Part(positions, used_positions(model, config)),
+                "position.weight": table_of_positions(model, config, positions),
                 **linear("embedding_norm", f"{embeddings}.LayerNorm"),
                 **_blocks(model),
             },

@@ -6,6 +6,7 @@ others; it is not read.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from greffe.config.sections import ModelSpec
@@ -14,10 +15,11 @@ from greffe.interop.huggingface.encoder import (
     TASK_HEADS,
     encoder_base,
     encoder_fields,
+    encoder_values,
     folded_parameters,
     masked_head,
 )
-from greffe.interop.huggingface.family import Family, Layout, linear
+from greffe.interop.huggingface.family import Family, Layout, SpecialIds, linear
 
 
 class Electra(Family):
@@ -27,11 +29,18 @@ class Electra(Family):
     model_types: ClassVar[tuple[str, ...]] = ("electra",)
     objective: ClassVar[Literal["masked", "causal"]] = "masked"
     prefix: ClassVar[str] = "electra."
+    classes: ClassVar[Mapping[str, str]] = {
+        "": "ElectraModel",
+        "masked_token": "ElectraForMaskedLM",
+    }
 
     def model(self, config: Config) -> dict[str, Any]:
         fields = encoder_fields(config)
         width = config.integer("embedding_size", 128)
         return {**fields, "embedding_width": 0 if width == fields["width"] else width}
+
+    def choices(self, model: ModelSpec, special: SpecialIds) -> dict[str, Any]:
+        return {**encoder_values(model), "embedding_size": model.token_width}
 
     def layout(self, model: ModelSpec, config: Config) -> Layout:
         base = encoder_base(model, config, "electra.")

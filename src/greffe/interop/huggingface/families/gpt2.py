@@ -5,15 +5,17 @@ Its linear layers are stored transposed, queries, keys and values already as one
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from greffe.config.sections import ModelSpec
-from greffe.interop.huggingface.config import Config
+from greffe.interop.huggingface.config import ACTIVATION_NAMES, Config
 from greffe.interop.huggingface.family import (
     Family,
     ForeignHead,
     Layout,
     Parts,
+    SpecialIds,
     copied,
     linear,
     transposed,
@@ -28,6 +30,7 @@ class Gpt2(Family):
     model_types: ClassVar[tuple[str, ...]] = ("gpt2",)
     objective: ClassVar[Literal["masked", "causal"]] = "causal"
     prefix: ClassVar[str] = "transformer."
+    classes: ClassVar[Mapping[str, str]] = {"": "GPT2Model", "next_token": "GPT2LMHeadModel"}
 
     def model(self, config: Config) -> dict[str, Any]:
         config.require("scale_attn_weights", True)
@@ -47,6 +50,20 @@ class Gpt2(Family):
             "head_bias": False,
             "dropout": config.number("resid_pdrop", 0.1),
             "tied": config.flag("tie_word_embeddings", True),
+        }
+
+    def choices(self, model: ModelSpec, special: SpecialIds) -> dict[str, Any]:
+        return {
+            "n_embd": model.width,
+            "n_layer": model.layers,
+            "n_head": model.heads,
+            "n_inner": model.feed_forward,
+            "n_positions": model.context,
+            "layer_norm_epsilon": model.norm_epsilon,
+            "activation_function": ACTIVATION_NAMES[model.activation],
+            "embd_pdrop": model.dropout,
+            "resid_pdrop": model.dropout,
+            "attn_pdrop": 0.0,
         }
 
     def layout(self, model: ModelSpec, config: Config) -> Layout:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from greffe.config.sections import ModelSpec
-from greffe.interop.huggingface.config import Config
+from greffe.interop.huggingface.config import ACTIVATION_NAMES, Config
 from greffe.interop.huggingface.families.gpt2 import next_token_head
 from greffe.interop.huggingface.family import (
     Family,
     Layout,
     Parts,
+    SpecialIds,
     copied,
     linear,
     rotary_linear,
     stacked_linear,
 )
-from greffe.interop.huggingface.rope import rope_base, rope_parameters
+from greffe.interop.huggingface.rope import (
+    rope_base,
+    rope_parameters,
+    rope_table,
+    rotary_bases,
+)
 
 
 class Llama(Family):
@@ -26,6 +33,7 @@ class Llama(Family):
     model_types: ClassVar[tuple[str, ...]] = ("llama",)
     objective: ClassVar[Literal["masked", "causal"]] = "causal"
     prefix: ClassVar[str] = "model."
+    classes: ClassVar[Mapping[str, str]] = {"": "LlamaModel", "next_token": "LlamaForCausalLM"}
 
     def model(self, config: Config) -> dict[str, Any]:
         width = config.integer("hidden_size")
@@ -54,6 +62,24 @@ class Llama(Family):
             "linear_bias": config.biases("attention_bias", "mlp_bias"),
             "head_bias": False,
             "tied": config.flag("tie_word_embeddings", False),
+        }
+
+    def choices(self, model: ModelSpec, special: SpecialIds) -> dict[str, Any]:
+        base, _ = rotary_bases(model)
+        return {
+            "hidden_size": model.width,
+            "num_hidden_layers": model.layers,
+            "num_attention_heads": model.heads,
+            "num_key_value_heads": model.kv_heads or model.heads,
+            "head_dim": model.head_width,
+            "intermediate_size": model.feed_forward,
+            "max_position_embeddings": model.context,
+            "rope_theta": base,  # for transformers 4
+            "rope_parameters": rope_table(base),
+            "rms_norm_eps": model.norm_epsilon,
+            "hidden_act": ACTIVATION_NAMES[model.activation],
+            "attention_bias": model.linear_bias,
+            "mlp_bias": model.linear_bias,
         }
 
     def layout(self, model: ModelSpec, config: Config) -> Layout:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from greffe.config.sections import ModelSpec
-from greffe.interop.huggingface.config import Config
+from greffe.interop.huggingface.config import ACTIVATION_NAMES, Config
 from greffe.interop.huggingface.family import (
     Family,
     ForeignHead,
     Layout,
     Parts,
+    SpecialIds,
     copied,
     linear,
     rotary_linear,
 )
-from greffe.interop.huggingface.rope import rope_base, rope_parameters
+from greffe.interop.huggingface.rope import (
+    rope_base,
+    rope_parameters,
+    rope_table,
+    rotary_bases,
+)
 from greffe.model.heads.masked_token_head import MaskedTokenHead
 
 FULL, LOCAL = "full_attention", "sliding_attention"
@@ -28,6 +35,10 @@ class ModernBert(Family):
     model_types: ClassVar[tuple[str, ...]] = ("modernbert",)
     objective: ClassVar[Literal["masked", "causal"]] = "masked"
     prefix: ClassVar[str] = "model."
+    classes: ClassVar[Mapping[str, str]] = {
+        "": "ModernBertModel",
+        "masked_token": "ModernBertForMaskedLM",
+    }
 
     def model(self, config: Config) -> dict[str, Any]:
         layers = config.integer("num_hidden_layers")
@@ -52,6 +63,36 @@ class ModernBert(Family):
             "head_activation": config.activation("classifier_activation", "gelu"),
             "dropout": config.number("embedding_dropout", 0.0),
             "tied": config.flag("tie_word_embeddings", True),
+        }
+
+    def choices(self, model: ModelSpec, special: SpecialIds) -> dict[str, Any]:
+        base, local_base = rotary_bases(model)
+        bias = model.linear_bias
+        return {
+            "hidden_size": model.width,
+            "num_hidden_layers": model.layers,
+            "num_attention_heads": model.heads,
+            "intermediate_size": model.feed_forward,
+            "max_position_embeddings": model.context,
+            "layer_types": [
+                LOCAL if model.is_local(number) else FULL for number in range(model.layers)
+            ],
+            "rope_parameters": {FULL: rope_table(base), LOCAL: rope_table(local_base)},
+            "local_attention": 2 * model.window,
+            # For transformers 4.
+            "global_attn_every_n_layers": model.global_every if model.window else 1,
+            "global_rope_theta": base,
+            "local_rope_theta": local_base,
+            "norm_eps": model.norm_epsilon,
+            "norm_bias": model.norm_bias,
+            "hidden_activation": ACTIVATION_NAMES[model.activation],
+            **dict.fromkeys(("attention_bias", "mlp_bias", "classifier_bias"), bias),
+            "decoder_bias": model.head_bias,
+            "classifier_activation": ACTIVATION_NAMES[model.head_activation],
+            **dict.fromkeys(("embedding_dropout", "mlp_dropout"), model.dropout),
+            "attention_dropout": 0.0,
+            "cls_token_id": special.first,
+            "sep_token_id": special.last,
         }
 
     def layout(self, model: ModelSpec, config: Config) -> Layout:

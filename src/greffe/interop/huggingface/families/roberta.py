@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from greffe.config.sections import ModelSpec
@@ -11,10 +12,17 @@ from greffe.interop.huggingface.encoder import (
     TASK_HEADS,
     encoder_base,
     encoder_fields,
+    encoder_values,
     folded_parameters,
     masked_head,
 )
-from greffe.interop.huggingface.family import Family, ForeignHead, Layout, linear
+from greffe.interop.huggingface.family import (
+    Family,
+    ForeignHead,
+    Layout,
+    SpecialIds,
+    linear,
+)
 from greffe.model.heads.pooled_head import PooledHead
 
 
@@ -25,6 +33,10 @@ class Roberta(Family):
     model_types: ClassVar[tuple[str, ...]] = ("roberta", "camembert", "xlm-roberta")
     objective: ClassVar[Literal["masked", "causal"]] = "masked"
     prefix: ClassVar[str] = "roberta."
+    classes: ClassVar[Mapping[str, str]] = {
+        "": "RobertaModel",
+        "masked_token": "RobertaForMaskedLM",
+    }
 
     def model(self, config: Config) -> dict[str, Any]:
         fields = encoder_fields(config)
@@ -32,6 +44,13 @@ class Roberta(Family):
         if fields["context"] <= unused:
             raise config.unsupported(POSITIONS, f"more than pad_token_id + 1, which is {unused}")
         return {**fields, "context": fields["context"] - unused}
+
+    def choices(self, model: ModelSpec, special: SpecialIds) -> dict[str, Any]:
+        return encoder_values(model, unused=special.pad + 1, types=1)
+
+    def suits(self, special: SpecialIds) -> bool:
+        # Positions are counted over what is not padding, by its id.
+        return special.pad not in (special.first, special.last)
 
     def layout(self, model: ModelSpec, config: Config) -> Layout:
         return Layout(
