@@ -4,6 +4,7 @@ from .api import Study as Study
 from .api import compare as compare
 from .api import doctor as doctor
 from .api import ensemble as ensemble
+from .api import export as export
 from .api import finetune as finetune
 from .api import import_base as import_base
 from .api import linear as linear

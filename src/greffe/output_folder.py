@@ -39,7 +39,7 @@ WRITTEN = (
     *("linear.json", "linear.safetensors", "corpus.json", "prepare.json", "*.tokens", "*.offsets"),
     *("export.json", "model.onnx", "linear.onnx", "terms.json"),
     *("config.json", "generation_config.json", "model.safetensors", "tokenizer_config.json"),
-    *("special_tokens_map.json", "modeling_greffe.py", "configuration_greffe.py"),
+    *("special_tokens_map.json", "*_greffe.py"),
     *(CARD_FILE, ".*.tmp"),
 )
 """Everything that greffe writes into an output folder, and so may remove from it."""

@@ -301,15 +301,23 @@ class RunDirectory:
                 hint=f"did you mean {close[0]}?" if close else "check the spelling of the path",
             )
         if not (run.path / RUN_FILE).exists():
-            corpus = (run.path / "corpus.json").exists()
+            found, hint = run._other_content()
             raise RunError(
                 f"{path} is not a run.",
                 expected=f"a folder with {RUN_FILE}",
-                found="a prepared corpus" if corpus else "a folder or file without it",
-                hint="greffe pretrain makes a run from a corpus" if corpus else None,
+                found=found,
+                hint=hint,
             )
         run.manifest()
         return run
+
+    def _other_content(self) -> tuple[str, str | None]:
+        """Return what a folder that is not a run is, and what can be done with it."""
+        if (self.path / "corpus.json").exists():
+            return "a prepared corpus", "greffe pretrain makes a run from a corpus"
+        if (self.path / "export.json").exists():
+            return "an exported model", "give the run that it was exported from"
+        return "a folder or file without it", None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"

@@ -1,4 +1,5 @@
 from .exported import ExportedModel as ExportedModel
+from .exporting import export as export
 from .loading import load as load
 from .runs import Run as Run
 from .studies import Study as Study

@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from greffe.cli.export_command import export
 from greffe.cli.predict_command import predict
 from greffe.cli.run_commands import calibrate, evaluate, fill, generate
 from greffe.cli.show_command import show
@@ -68,7 +69,7 @@ for verb in (demo, prepare, pretrain):
 app.command("import")(import_base)
 for verb in (
     *(finetune, linear, ensemble, compare, report, doctor),
-    *(evaluate, calibrate, predict, generate, fill, show, lab),
+    *(evaluate, calibrate, predict, export, generate, fill, show, lab),
 ):
     app.command()(verb)
 

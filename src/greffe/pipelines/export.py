@@ -17,8 +17,9 @@ from greffe.interop.export_manifest import (
     Int8Check,
     Task,
 )
+from greffe.interop.huggingface.export import write_huggingface
 from greffe.interop.onnx.exported import ExportedFolder
-from greffe.interop.onnx.write import OnnxOptions, write_onnx
+from greffe.interop.onnx.write import OnnxOptions, export_manifest, write_onnx
 from greffe.output_folder import CARD_FILE, OutputFolder
 from greffe.pipelines.export_card import export_card
 from greffe.progress import notice
@@ -34,37 +35,91 @@ def export_run(
     run: RunDirectory,
     output: Output,
     *,
-    format: ExportFormat,
+    format: ExportFormat = "onnx",
     task: Task | None = None,
     examples: Sequence[Example] = (),
-    temperature: float | None = None,
+    calibrated: bool = False,
 ) -> Path:
     """Write a run in another format; nothing is written unless the result is what it should be.
 
     `examples`: labelled texts on which int8 is compared with fp32.
     """
     run.require_finished()
-    with OutputFolder(
-        output.out,
-        markers=(EXPORT_FILE,),
-        overwrite=output.overwrite,
-        resumes="never",
-        sources=[run.path],
-    ) as folder:
-        options = OnnxOptions(
-            task=choose_task(run, task), int8=format == "onnx-int8", temperature=temperature
-        )
-        with TemporaryDirectory(prefix="greffe-export-") as temporary:
-            made = Path(temporary)
-            manifest = write_onnx(run, made, options)
-            if options.int8:
-                manifest = _with_check(manifest, run, made, options, examples)
-            write_json(made / EXPORT_FILE, manifest.model_dump(mode="json"))
-            write_atomic(made / CARD_FILE, export_card(run, manifest).encode("utf-8", "replace"))
-            folder.begin()
-            _copy(made, folder.path)
-    notice(f"{describe(manifest, folder.path)} written to {folder.path}")
+    _check_choices(format, task, examples, calibrated=calibrated)
+    with (
+        OutputFolder(
+            output.out,
+            markers=(EXPORT_FILE,),
+            overwrite=output.overwrite,
+            resumes="never",
+            sources=[run.path],
+        ) as folder,
+        TemporaryDirectory(prefix="greffe-export-") as temporary,
+    ):
+        made = Path(temporary)
+        if format == "huggingface":
+            manifest = _write_huggingface(run, made)
+        else:
+            options = OnnxOptions(
+                choose_task(run, task),
+                int8=format == "onnx-int8",
+                temperature=run.require_calibration().temperature if calibrated else None,
+            )
+            manifest = _write_onnx(run, made, options, examples)
+        write_json(made / EXPORT_FILE, manifest.model_dump(mode="json"))
+        folder.begin()
+        _copy(made, folder.path)
+    notice(f"{_describe(manifest, folder.path)} written to {folder.path}")
     return folder.path
+
+
+def _check_choices(
+    format: ExportFormat, task: Task | None, examples: Sequence[Example], *, calibrated: bool
+) -> None:
+    """Raise an error for choices that the format does not have."""
+    given = {"--task": task is not None, "--calibrated": calibrated}
+    if format == "huggingface" and any(given.values()):
+        raise InputError(
+            "The Hugging Face format keeps the run as it is.",
+            expected="neither --task nor --calibrated with it",
+            found=" ".join(name for name, is_given in given.items() if is_given),
+            hint="use --format onnx, or leave it out",
+        )
+    if examples and format != "onnx-int8":
+        raise InputError(
+            "Labelled texts are for checking what int8 changes.",
+            expected="--data with --format onnx-int8",
+            found=f"--data with --format {format}",
+            hint="leave it out; greffe evaluate measures an exported folder too",
+        )
+
+
+def _write_huggingface(run: RunDirectory, made: Path) -> ExportManifest:
+    written = write_huggingface(run, made)
+    if written.needs_remote_code:
+        notice(
+            f"no class of transformers computes this model: {written.auto_class} loads it with "
+            "trust_remote_code=True, from the code in the folder"
+        )
+    return export_manifest(
+        run,
+        made,
+        kind="huggingface",
+        task=choose_task(run, None),
+        files=[name for name in written.files if name != CARD_FILE],
+        transformers_class=written.architecture,
+        needs_remote_code=written.needs_remote_code,
+    )
+
+
+def _write_onnx(
+    run: RunDirectory, made: Path, options: OnnxOptions, examples: Sequence[Example]
+) -> ExportManifest:
+    manifest = write_onnx(run, made, options)
+    if options.int8:
+        manifest = _with_check(manifest, run, made, options, examples)
+    write_atomic(made / CARD_FILE, export_card(run, manifest).encode("utf-8", "replace"))
+    return manifest
 
 
 def choose_task(run: RunDirectory, task: Task | None) -> Task:
@@ -134,7 +189,7 @@ def _with_check(
     return manifest.model_copy(update={"int8": check})
 
 
-def describe(manifest: ExportManifest, folder: Path) -> str:
+def _describe(manifest: ExportManifest, folder: Path) -> str:
     """Return the format, the task and the size of a folder, for a message."""
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     return f"{manifest.kind}, {manifest.task.replace('_', ' ')}, {size / 1e6:.1f} MB"

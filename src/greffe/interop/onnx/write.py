@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -196,28 +197,34 @@ def check_outputs(model: Model, graph: Path, task: Task, *, causal: bool) -> Non
         )
 
 
-def _manifest(
-    run: RunDirectory,
-    folder: Path,
-    options: OnnxOptions,
-    files: list[str],
-    *,
-    text: TextInput | None = None,
-    linear: LinearInput | None = None,
+def export_manifest(
+    run: RunDirectory, folder: Path, *, task: Task, files: Sequence[str], **fields: Any
 ) -> ExportManifest:
+    """Return the manifest of a folder with these files, written from a run."""
     return ExportManifest(
-        kind=options.kind,
-        task=options.task,
-        labels=run.manifest().labels if options.task == "classification" else [],
+        task=task,
+        labels=run.manifest().labels if task == "classification" else [],
         run=short_name(run),
         weights=run.manifest().weights,
         created=this_moment(),
         greffe=__version__,
-        opset=OPSET,
-        text=text,
-        linear=linear,
-        temperature=options.temperature,
         files={name: file_hash(folder / name) for name in files},
+        **fields,
+    )
+
+
+def _manifest(
+    run: RunDirectory, folder: Path, options: OnnxOptions, files: list[str], **inputs: Any
+) -> ExportManifest:
+    return export_manifest(
+        run,
+        folder,
+        task=options.task,
+        files=files,
+        kind=options.kind,
+        opset=OPSET,
+        temperature=options.temperature,
+        **inputs,
     )
 
 
