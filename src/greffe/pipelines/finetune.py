@@ -35,6 +35,7 @@ from greffe.pipelines.run_folder import (
     run_folder,
 )
 from greffe.pipelines.soup import fit_soup, train_ahead
+from greffe.pipelines.tracking import tracked
 from greffe.progress import notice, quiet
 from greffe.run import INTERMEDIATE, RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.training.checkpoint import TrainingState, run_weights
@@ -116,10 +117,12 @@ def finetune(
             )
             begin_run(run, recipe, tokenizer, manifest)
         world.barrier()
-        shared = Classifying(recipe, design, tokenizer, parts, rows)
-        state = _train(run, compute.place(model), shared, compute, world, SideBySide(jobs, threads))
-        if world.is_main:
-            finish(run, model, state, recipe.train)
+        shared = Classifying(recipe, design, tokenizer, parts, rows, training.track)
+        side_by_side = SideBySide(jobs, threads)
+        with tracked(run, training.track, world) as run:
+            state = _train(run, compute.place(model), shared, compute, world, side_by_side)
+            if world.is_main:
+                finish(run, model, state, recipe.train)
         world.barrier()
     notice(f"run written to {run.path}")
     return run
@@ -185,7 +188,8 @@ def _train(
     train_ahead(run, shared, compute, model, side_by_side)
 
     def load_member(member: int, into: RunDirectory) -> TrainingState:
-        with quiet():  # its last checkpoint is there: nothing is left to train
-            return members.train(member, into)
+        # Its last checkpoint is there: nothing is left to train, nor to track.
+        with quiet():
+            return members.train(member, RunDirectory(into.path))
 
     return fit_soup(run, model, load_member, evaluate, soup=soup, world=world)
