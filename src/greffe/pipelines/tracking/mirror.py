@@ -14,7 +14,7 @@ from greffe.errors import quote
 from greffe.pipelines.tracking.tracker import Ending, Line, RunFacts, Tracker
 from greffe.progress import notice
 
-CLOSE_SECONDS = 10.0
+CLOSE_SECONDS = 20.0
 """How long the end of a training waits for its trackers to take the last lines."""
 
 
