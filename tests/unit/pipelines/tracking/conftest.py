@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -48,4 +49,5 @@ def resumed(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer: Tokenizer)
         with pytest.MonkeyPatch.context() as once, pytest.raises(Killed):
             once.setattr(fit, "log_step", log_and_die)
             train(resume=False)
+        time.sleep(1)  # event files are read in the order of their names, which are in seconds
         return Resumed(train(resume=True), wandb)

@@ -71,6 +71,7 @@ def test_a_run_that_the_server_does_not_know_is_new(
 ) -> None:
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "mine")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "one").as_uri())
     first = MlflowTracker(facts(tmp_path))
     monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "other").as_uri())
     second = MlflowTracker(facts(tmp_path, step=3))
@@ -80,6 +81,19 @@ def test_a_run_that_the_server_does_not_know_is_new(
     assert second.id != first.id and run.info.status == "KILLED"
     assert run.data.metrics == {"train/loss": 0.5}
     assert second.client.get_experiment(run.info.experiment_id).name == "mine"
+
+
+def test_both_stages_of_a_fine_tuning_are_in_the_same_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    stages = [tmp_path / "out" / "intermediate", tmp_path / "out"]
+    stages[0].mkdir(parents=True)
+    trackers = [MlflowTracker(facts(folder)) for folder in stages]
+    assert {tracker.client.tracking_uri for tracker in trackers} == {
+        (tmp_path / "mlruns").resolve().as_uri()
+    }
 
 
 def test_an_unreachable_server_costs_seconds_and_one_notice(

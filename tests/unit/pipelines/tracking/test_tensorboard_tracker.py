@@ -4,41 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tests.conftest import Command
-from tests.unit.pipelines.tracking.tracking_helpers import Resumed, logged, result
+from tests.unit.pipelines.tracking.tracking_helpers import (
+    Resumed,
+    expected_scalars,
+    tensorboard_scalars,
+)
 
 from greffe.run import RunDirectory
-from greffe.samples.toy import toy_documents, toy_reviews
-
-
-def read(run: RunDirectory) -> dict[str, list[tuple[int, float]]]:
-    """All scalars by name, in their order."""
-    events = EventAccumulator(str(run.path / "tensorboard"), size_guidance={"scalars": 0})
-    events.Reload()
-    names = events.Tags()["scalars"]
-    return {name: [(each.step, each.value) for each in events.Scalars(name)] for name in names}
-
-
-def expected(run: RunDirectory) -> dict[str, list[tuple[int, float]]]:
-    """What the run has written itself, as TensorBoard stores it: in single precision."""
-    steps = int(run.manifest().figure("steps"))
-    figures = logged(run) | {name: {steps: value} for name, value in result(run).items()}
-    return {
-        name: [(step, float(np.float32(value))) for step, value in found.items()]
-        for name, found in figures.items()
-    }
+from greffe.samples.toy import toy_documents
 
 
 def test_a_resumed_run_has_every_step_once(resumed: Resumed) -> None:
     assert len(list((resumed.run.path / "tensorboard").iterdir())) == 2
-    found = read(resumed.run)
+    found = tensorboard_scalars(resumed.run)
     assert [step for step, _ in found["train/loss"]] == [1, 2, 3, 4, 5, 6]
     assert [step for step, _ in found["valid/accuracy"]] == [3, 6]
     assert {"train/lr", "train/gradient_norm", "train/tokens_per_second"} <= found.keys()
-    assert found == expected(resumed.run)
+    assert found == expected_scalars(resumed.run)
 
 
 def test_the_recipe_is_shown_as_text_and_as_hyperparameters(resumed: Resumed) -> None:
@@ -62,26 +47,6 @@ def test_pretraining_is_tracked_from_the_command_line(
     outcome = command(*words, *small, "--budget", "3steps", "--track", "tensorboard", "--out", "a")
     assert outcome.code == 0
     run = RunDirectory("a")
-    found = read(run)
-    assert found == expected(run) and len(found["train/loss"]) == 3
+    found = tensorboard_scalars(run)
+    assert found == expected_scalars(run) and len(found["train/loss"]) == 3
     assert "valid/bits_per_byte" in found and "result/bits_per_byte" in found
-
-
-@pytest.mark.alone
-@pytest.mark.slow
-def test_a_soup_in_worker_processes_has_its_first_model_and_the_average(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = (f"{label}\t{text}\n" for label, text in toy_reviews(24, seed=1))
-    (tmp_path / "train.tsv").write_text("".join(rows), "utf-8")
-    words = ("finetune", "--scratch", "--recipe", "tiny", "--data", "train.tsv", "--out", "a")
-    small = ("--set", "model.width=16", "--set", "model.heads=2", "--set", "train.threads=1")
-    soup = ("--soup", "2", "--jobs", "2", "--budget", "3steps", "--track", "tensorboard")
-    outcome = command(*words, *small, *soup)
-    assert outcome.code == 0
-    run = RunDirectory("a")
-    found = read(run)
-    assert found == expected(run)
-    assert [step for step, _ in found["train/loss"]] == [1, 2, 3]
-    assert [step for step, _ in found["average/accuracy"]] == [6]

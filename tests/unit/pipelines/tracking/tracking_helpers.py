@@ -7,6 +7,9 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
 from greffe.config.option_groups import flat_keywords
 from greffe.data.tables import Example
 from greffe.pipelines import finetune as finetune_module
@@ -83,3 +86,21 @@ def result(run: RunDirectory) -> dict[str, float]:
     """The figures of the finished run."""
     found = run.manifest().result.items()
     return {f"result/{name}": float(value) for name, value in found if value is not None}
+
+
+def tensorboard_scalars(run: RunDirectory) -> dict[str, list[tuple[int, float]]]:
+    """All scalars in a run's event files by name, in their order."""
+    events = EventAccumulator(str(run.path / "tensorboard"), size_guidance={"scalars": 0})
+    events.Reload()
+    names = events.Tags()["scalars"]
+    return {name: [(each.step, each.value) for each in events.Scalars(name)] for name in names}
+
+
+def expected_scalars(run: RunDirectory) -> dict[str, list[tuple[int, float]]]:
+    """What the run has written itself, as TensorBoard stores it: in single precision."""
+    steps = int(run.manifest().figure("steps"))
+    figures = logged(run) | {name: {steps: value} for name, value in result(run).items()}
+    return {
+        name: [(step, float(np.float32(value))) for step, value in found.items()]
+        for name, found in figures.items()
+    }
