@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 from greffe.pipelines.tracking.tracker import (
     FOLDER,
@@ -19,11 +19,6 @@ from greffe.pipelines.tracking.tracker import (
 )
 
 PROJECT = "greffe"
-SETTINGS = {
-    "console": "off",  # standard output and error stay ours
-    "init_timeout": 30,
-    "login_timeout": 1,  # of a question that nobody sees: it would be asked during the training
-}
 
 
 class WandbTracker(Tracker):
@@ -31,6 +26,12 @@ class WandbTracker(Tracker):
 
     name = "wandb"
     library = "wandb"
+    environment: ClassVar[Mapping[str, str]] = {
+        "WANDB_CONSOLE": "off",  # it would capture standard output and error
+        "WANDB_INIT_TIMEOUT": "30",
+        # Without a key it asks for one, in the middle of a training.
+        "WANDB_LOGIN_TIMEOUT": "1",
+    }
 
     def __init__(self, run: RunFacts) -> None:
         wandb: Any = import_module("wandb")
@@ -44,7 +45,6 @@ class WandbTracker(Tracker):
             reinit="create_new",  # a run of the user that is open stays open
             config={**run.parameters, **{f"run.{key}": value for key, value in run.tags.items()}},
             dir=None if "WANDB_DIR" in os.environ else str(run.folder / FOLDER),
-            settings=SETTINGS,
             allow_val_change=True,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -59,6 +60,7 @@ class RecordedWandb(ModuleType):
         self.runs: dict[str, RecordedRun] = {}
 
     def init(self, **options: Any) -> RecordedRun:
+        assert os.environ["WANDB_CONSOLE"] == "off"
         run = self.runs.setdefault(options["id"], RecordedRun(options))
         run.step = max(run.history, default=-1) + 1
         return run
