@@ -30,7 +30,7 @@ CARD_MARK = "<!-- Written by greffe. -->"
 """First line of a model card; a README.md without it is the user's and is never touched."""
 FOLDERS = (
     *("cells", "runs", "tables", "feature_runs", "soup", "intermediate", "checkpoints"),
-    *("corpus", "scan"),
+    *("corpus", "scan", "tensorboard", "tracking"),
 )
 WRITTEN = (
     *FOLDERS,

@@ -12,6 +12,8 @@ checkpoints/          state for resuming: the last checkpoint, and the best weig
 soup/1, 2, …          the same for the other models of a soup, until the run is finished
 intermediate/         another run: the model after the auxiliary labels
 corpus/               shards, if raw text was prepared by the command
+tensorboard/          event files, with --track tensorboard
+tracking/             the run's id in other trackers
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def compare(
     tables: Tables,
     output: Annotated[Output, Without("resume")],
     comparison: Comparison,
-    training: Annotated[Training, Without("objective", "seed", "soup", "show_tensors")],
+    training: Annotated[Training, Without("objective", "seed", "soup", "show_tensors", "track")],
     corpus: Sequence[str | Path] = (),
     reading: Reading,
     language: Language = "en",

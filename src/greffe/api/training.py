@@ -21,6 +21,7 @@ from greffe.pipelines import pretrain as pretrain_pipeline
 from greffe.pipelines.finetune_recipe import Start
 from greffe.pipelines.intermediate import finetune_in_stages
 from greffe.pipelines.sources import open_base
+from greffe.pipelines.tracking import check_trackers
 from greffe.run import open_run
 
 Inputs = str | Path | Sequence[str | Path]
@@ -87,6 +88,7 @@ def pretrain(
 
     With `new_vocab`, the other run's weights are transferred to a vocabulary made for this text.
     """
+    check_trackers(training.track)
     run = pretrain_pipeline.pretrain(
         corpus,
         output,
@@ -117,6 +119,7 @@ def finetune(
     With `aux_data`, fine-tune on the auxiliary labels first, then on `data`.
     """
     _check_base(base, like, scratch=scratch)
+    check_trackers(training.track)
     start = Start(
         parent=None if base is None else open_base(base),
         like=None if like is None else open_base(like),

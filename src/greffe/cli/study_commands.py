@@ -27,7 +27,7 @@ def compare(
     tables: Tables,
     output: Annotated[Output, Without("resume")],
     comparison: Comparison,
-    training: Annotated[Training, Without("objective", "seed", "soup", "show_tensors")],
+    training: Annotated[Training, Without("objective", "seed", "soup", "show_tensors", "track")],
     reading: Reading,
     corpus: flags.Corpus = None,
     language: flags.ReportLanguage = "en",

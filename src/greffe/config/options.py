@@ -121,6 +121,8 @@ class Training(OptionGroup):
     """Change any value of the recipe, as in --set train.lr=3e-4. Repeatable."""
     show_tensors: bool = False
     """List what happens to each of the parent's tensors."""
+    track: Annotated[str | Sequence[str], Flag(words=list[str])] = ()
+    """Show the training in a tracker: tensorboard, mlflow or wandb. Repeatable."""
 
     def flag_changes(self) -> list[str]:
         """Return the flags as changes of a recipe's [train], which come before --set."""

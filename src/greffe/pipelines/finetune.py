@@ -35,6 +35,7 @@ from greffe.pipelines.run_folder import (
     run_folder,
 )
 from greffe.pipelines.soup import fit_soup, train_ahead
+from greffe.pipelines.tracking import tracked
 from greffe.progress import notice, quiet
 from greffe.run import INTERMEDIATE, RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.training.checkpoint import TrainingState, run_weights
@@ -118,12 +119,13 @@ def finetune(
             )
             begin_run(run, recipe, tokenizer, manifest)
         world.barrier()
-        shared = Classifying(recipe, design, tokenizer, parts, rows)
+        shared = Classifying(recipe, design, tokenizer, parts, rows, training.track)
         members = Members(shared, compute.place(model), world)
-        state = _train(run, members, compute, SideBySide(jobs, threads))
-        calibration = members.held_out.calibrate() if calibrates else None
-        if world.is_main:
-            finish(run, model, state, recipe.train, calibration)
+        with tracked(run, training.track, world) as run:
+            state = _train(run, members, compute, SideBySide(jobs, threads))
+            calibration = members.held_out.calibrate() if calibrates else None
+            if world.is_main:
+                finish(run, model, state, recipe.train, calibration)
         world.barrier()
     if calibration is not None:
         notice(f"calibration: {calibration.describe()}")
@@ -188,7 +190,8 @@ def _train(
     train_ahead(run, shared, compute, model, side_by_side)
 
     def load_member(member: int, into: RunDirectory) -> TrainingState:
-        with quiet():  # its last checkpoint is there: nothing is left to train
-            return members.train(member, into)
+        # Its last checkpoint is there: nothing is left to train, nor to track.
+        with quiet():
+            return members.train(member, RunDirectory(into.path))
 
     return fit_soup(run, model, load_member, evaluate, soup=soup, world=world)

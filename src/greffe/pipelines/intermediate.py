@@ -125,6 +125,7 @@ def finetune_intermediate(
                 jobs=training.jobs,
                 changes=_shared_changes(target, training.changes),
                 show_tensors=training.show_tensors,
+                track=training.track,
             ),
             drawn_from=auxiliary.hashes,
             afterwards=load_recipe(TARGET),

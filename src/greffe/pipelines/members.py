@@ -88,6 +88,7 @@ class Classifying:
     tokenizer: Tokenizer
     parts: LabelledParts
     rows: LabelledRows
+    track: str | Sequence[str] = ()
 
 
 class Members:

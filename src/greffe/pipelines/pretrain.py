@@ -43,6 +43,7 @@ from greffe.pipelines.run_folder import (
     is_finished,
     run_folder,
 )
+from greffe.pipelines.tracking import tracked
 from greffe.pipelines.vocabulary_transfer import transfer_vocabulary
 from greffe.pipelines.warm_start import warm_start
 from greffe.progress import notice, quiet
@@ -134,9 +135,10 @@ def pretrain(
             )
             begin_run(run, recipe, text.tokenizer, manifest)
         world.barrier()
-        state = _train(run, compute.place(model), objective, text, recipe, world)
-        if world.is_main:
-            finish(run, model, state, recipe.train)
+        with tracked(run, training.track, world) as run:
+            state = _train(run, compute.place(model), objective, text, recipe, world)
+            if world.is_main:
+                finish(run, model, state, recipe.train)
         world.barrier()
     notice(f"run written to {run.path}")
     return run

@@ -19,6 +19,7 @@ from greffe.model.weights import load_exact
 from greffe.pipelines.fit import Evaluated, check_evaluated
 from greffe.pipelines.jobs import SideBySide
 from greffe.pipelines.members import Classifying, Members, member_name
+from greffe.pipelines.tracking import tracked
 from greffe.progress import Progress, notice
 from greffe.run import RUN_FILE, SOUP, RunDirectory
 from greffe.training.checkpoint import TrainingState
@@ -129,7 +130,11 @@ def _train_member(soup: _Soup, member: int) -> str:
     start = {name: torch.from_numpy(value) for name, value in soup.start.items()}
     load_exact(model, start, "the start of the soup")
     members = Members(shared, soup.compute.place(model), world)
-    state = members.train(member, soup.run if member == 0 else _folder_of(soup.run, member, world))
+    if member:
+        state = members.train(member, _folder_of(soup.run, member, world))
+    else:
+        with tracked(soup.run, shared.track, world) as run:
+            state = members.train(0, run)
     return members.held_out.evaluate(state).line
 
 

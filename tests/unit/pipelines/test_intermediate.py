@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.pipelines.tracking.tracking_helpers import expected_scalars, tensorboard_scalars
 
 from greffe.config.option_groups import flat_keywords
 from greffe.config.recipe_files import load_recipe
@@ -179,12 +180,15 @@ def test_an_interrupted_stage_is_resumed(
     tmp_path: Path,
 ) -> None:
     with interrupted():
-        train_intermediate()
+        train_intermediate(track="tensorboard")
     stopped = RunDirectory(tmp_path / "out" / "intermediate").manifest()
     assert stopped.status == "training"
-    resumed = train_intermediate(resume=True).run.manifest()
-    whole = train_intermediate(overwrite=True).run.manifest()
-    assert resumed.weights == whole.weights is not None
+    run = train_intermediate(track="tensorboard", resume=True).run
+    assert tensorboard_scalars(run) == expected_scalars(run)
+    resumed = run.manifest()
+    whole = train_intermediate(overwrite=True).run
+    assert resumed.weights == whole.manifest().weights is not None
+    assert not (whole.path / "tensorboard").exists()
 
 
 def test_it_resumes_with_the_same_tables_base_and_seed(

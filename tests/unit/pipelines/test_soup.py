@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.unit.pipelines.tracking.tracking_helpers import expected_scalars, tensorboard_scalars
 
 from greffe.config.option_groups import flat_keywords
 from greffe.config.recipe_files import load_recipe
@@ -129,10 +130,10 @@ def test_only_fine_tuning_has_a_soup():
 @pytest.mark.alone
 def test_models_trained_side_by_side_have_the_same_average(tmp_path, capsys):
     choices = {"recipe": SMALL, "valid": TEXTS[:4], "budget": "4steps", "soup": 3}
-    changes = ["train.threads=1"]
-    alone = finetune(TEXTS, tmp_path / "one", changes=changes, **choices)
+    choices |= {"changes": ["train.threads=1"], "track": "tensorboard"}
+    alone = finetune(TEXTS, tmp_path / "one", **choices)
     capsys.readouterr()
-    together = finetune(TEXTS, tmp_path / "two", changes=changes, jobs=2, **choices)
+    together = finetune(TEXTS, tmp_path / "two", jobs=2, **choices)
     shown = capsys.readouterr().err
     assert together.weights_path.read_bytes() == alone.weights_path.read_bytes()
     timeless = {"seconds", "tokens_per_second"}
@@ -141,6 +142,8 @@ def test_models_trained_side_by_side_have_the_same_average(tmp_path, capsys):
         for run in (together, alone)
     )
     assert lines == known
+    for run in (together, alone):  # trackers show the log: the first model and the average
+        assert tensorboard_scalars(run) == expected_scalars(run)
     assert "2 side by side, 1 thread each" in shown
     assert all(f"fine-tune {n} of 3: validation accuracy" in shown for n in (1, 2, 3))
     assert "resuming" not in shown and "average of 3" in shown
