@@ -83,17 +83,18 @@ def _snapshot(source: str, name: str, revision: str | None, patterns: list[str])
         raise InputError(
             f"{source} is not in the cache, and the hub cannot be reached.",
             expected="a network connection without HF_HUB_OFFLINE, or a model downloaded before",
-            found=_first_line(error),
+            found=first_line(error),
             hint="download the files elsewhere and pass their folder",
         ) from None
     except Exception as error:  # of the network, of files: there is no common class
         raise InputError(
             f"{source} cannot be downloaded.",
             expected="hf:owner/name or hf:owner/name@revision, and a network connection",
-            found=_first_line(error),
+            found=first_line(error),
             hint="download the files elsewhere and pass their folder",
         ) from None
 
 
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]:.200}"
+def first_line(error: Exception) -> str:
+    """Return an error's class and the beginning of its message."""
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]:.200}"

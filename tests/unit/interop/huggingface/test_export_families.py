@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from tests.unit.interop.huggingface.exported import (
     check_outputs,
     export,
@@ -70,9 +71,9 @@ def test_a_language_model_of_a_family(
     assert again.model.model_copy(update={"dropout": 0.0}) == model.model_copy(
         update={"dropout": 0.0}
     )
-    assert again.tokenizer.wrap(again.tokenizer.encode("Ce livre")).tolist() == (
-        tiny_tokenizer.wrap(tiny_tokenizer.encode("Ce livre")).tolist()
-    )
+    ids = tiny_tokenizer.wrap(tiny_tokenizer.encode("Ce livre")).tolist()
+    assert transformers.AutoTokenizer.from_pretrained(folder)("Ce livre").input_ids == ids
+    assert again.tokenizer.wrap(again.tokenizer.encode("Ce livre")).tolist() == ids
     weights, _ = run_weights(run)
     tensors = dict(again.tensors())
     assert tensors.keys() == weights.keys()
