@@ -18,6 +18,7 @@ from greffe.config.sections import ModelSpec
 from greffe.errors import GreffeError
 from greffe.interop.huggingface import families
 from greffe.interop.huggingface.config import Config
+from greffe.interop.huggingface.esm import Esm
 from greffe.interop.huggingface.family import Family, SpecialIds
 from greffe.run import Manifest
 
@@ -39,23 +40,21 @@ def stock_class(model: ModelSpec, manifest: Manifest, special: SpecialIds) -> St
     """Return the class for a language model; the family that the run names comes first."""
     if manifest.kind != "language-model":
         return None
-    heads = [kind for kind in LANGUAGE_HEADS if kind in manifest.heads]
+    # No class has two heads for tokens.
+    heads = "+".join(kind for kind in LANGUAGE_HEADS if kind in manifest.heads)
     by_preference = sorted(Family.registry, key=lambda name: (name != model.family, name))
-    for family in map(Family.registry.__getitem__, by_preference):
+    for family in (*map(Family.registry.__getitem__, by_preference), Esm()):
         direction = "causal" if family.objective == "causal" else "bidirectional"
-        has_class = len(heads) < 2 and set(heads) <= family.classes.keys()
-        if direction not in manifest.directions or not has_class or not family.suits(special):
-            continue
+        is_read = heads in family.classes and direction in manifest.directions
         config = family.config(model, manifest.vocab, special)
-        if _expresses(family, config, model):
-            return StockClass(family, family.classes["".join(heads)], config)
+        if is_read and family.suits(special) and _expresses(family, config, model):
+            return StockClass(family, family.classes[heads], config)
     return None
 
 
 def _expresses(family: Family, config: Config, model: ModelSpec) -> bool:
     try:
-        fields = {**family.model(config), "family": family.name}
-        again = ModelSpec.model_validate(fields)
+        again = ModelSpec.model_validate(family.model(config))
     except (GreffeError, ValidationError):
         return False
     return _meaning(again) == _meaning(model)

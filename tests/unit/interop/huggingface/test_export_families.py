@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from tests.unit.interop.huggingface.exported import (
     check_outputs,
     export,
@@ -70,13 +71,33 @@ def test_a_language_model_of_a_family(
     assert again.model.model_copy(update={"dropout": 0.0}) == model.model_copy(
         update={"dropout": 0.0}
     )
-    assert again.tokenizer.wrap(again.tokenizer.encode("Ce livre")).tolist() == (
-        tiny_tokenizer.wrap(tiny_tokenizer.encode("Ce livre")).tolist()
-    )
+    ids = tiny_tokenizer.wrap(tiny_tokenizer.encode("Ce livre")).tolist()
+    assert transformers.AutoTokenizer.from_pretrained(folder)("Ce livre").input_ids == ids
+    assert again.tokenizer.wrap(again.tokenizer.encode("Ce livre")).tolist() == ids
     weights, _ = run_weights(run)
     tensors = dict(again.tensors())
     assert tensors.keys() == weights.keys()
     assert all(torch.equal(tensors[key], weights[key]) for key in weights)
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"tied": False, "position": {"kind": "rotary", "base": 90}}]
+)
+def test_a_masked_model_of_greffe_is_an_esm(
+    changes: dict[str, Any], tmp_path: Path, tiny_tokenizer: Tokenizer
+) -> None:
+    model = shape_of("small", **changes)
+    run = write_run(tmp_path / "run", tiny_tokenizer, model, ["masked_token"])
+    written = export(run, tmp_path / "folder")
+    assert (written.architecture, written.needs_remote_code) == ("EsmForMaskedLM", False)
+    check_outputs(run, load(written, tmp_path / "folder"), "masked_token", causal=False)
+    ids = tiny_tokenizer.wrap(tiny_tokenizer.encode("Ce livre")).tolist()
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "folder")
+    assert theirs("Ce livre").input_ids == ids
+    # What it lacks is not written as one.
+    gated = shape_of("small", **changes, gated=True)
+    run = write_run(tmp_path / "gated", tiny_tokenizer, gated, ["masked_token"])
+    assert export(run, tmp_path / "gated folder").architecture == "GreffeForMaskedLM"
 
 
 @pytest.mark.parametrize("name", sorted(Family.registry))
