@@ -38,7 +38,7 @@ def check_texts(X: Any, estimator: str) -> list[str]:
     texts = array.ravel().tolist()
     for index, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(
+            raise ValueError(
                 f"{estimator} expects texts of type str, got {type(text).__name__} in X[{index}]."
             )
         try:
