@@ -61,7 +61,7 @@ def _texts(X: Any) -> Any:
 def test_every_check_that_applies_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # a third of the time
     results = check_estimator(
-        RowsAsTexts(**TINY),
+        RowsAsTexts(**{**TINY, "budget": "1steps"}),
         expected_failed_checks=NOT_APPLICABLE,
         on_fail=None,
         on_skip=None,
