@@ -86,6 +86,14 @@ def test_texts_are_held_out_as_in_the_command() -> None:
         tiny_classifier(validation_fraction=1).fit(TEXTS, LABELS)
 
 
+def test_how_long_texts_are_read_is_checked(fitted: GreffeClassifier) -> None:
+    message = "'long' parameter of GreffeClassifier must be a str among {'windows', 'cut'}"
+    other = copy.copy(fitted).set_params(long="window")
+    for use in (lambda: other.predict(TEXTS), lambda: other.fit(TEXTS, LABELS)):
+        with pytest.raises(ValueError, match=message):
+            use()
+
+
 def test_the_seed_is_scikit_learns(fitted: GreffeClassifier) -> None:
     first = fitted.predict_proba(TEXTS)
     assert (tiny_classifier(random_state=np.int64(0)).fit(TEXTS, LABELS).run_.recipe().seed) == 0
@@ -140,6 +148,7 @@ def test_options_reach_the_training(
     [
         (LABELS, ["négatif", "positif"]),
         ([10, 9] * 12, [9, 10]),
+        (["9", "10"] * 12, ["10", "9"]),  # greffe orders them as numbers
         (np.array([-1, 7] * 12, dtype=np.int8), [-1, 7]),
         ([True, False] * 12, [False, True]),
     ],
@@ -251,6 +260,8 @@ def test_a_saved_classifier_is_a_run(fitted: GreffeClassifier, tmp_path: Path) -
     loaded = GreffeClassifier.load(path, precision="fp32")
     assert np.array_equal(loaded.predict_proba(TEXTS), fitted.predict_proba(TEXTS))
     assert loaded.run_.path == path
+    in_int8 = GreffeClassifier.load(path, precision="int8").predict_proba(TEXTS)
+    assert np.allclose(in_int8, fitted.predict_proba(TEXTS), atol=0.05)
     moved = pickled(loaded)
     assert moved.run_.path != path
     assert moved.predict(TEXTS).tolist() == LABELS

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import numpy as np
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
@@ -77,7 +77,7 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     classes_: Array
-    run_: CarriedRun
+    run_: Run
 
     def __init__(
         self,
@@ -125,6 +125,7 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fine-tune on the texts X with the labels y."""
+        self._check_long()
         name = type(self).__name__
         texts, labels = check_texts(X, name), check_labels(y, name)
         check_consistent_length(texts, labels)
@@ -202,6 +203,14 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return train, valid
 
+    def _check_long(self) -> None:
+        choices = get_args(LongTexts)
+        if self.long not in choices:
+            raise ValueError(
+                f"The 'long' parameter of {type(self).__name__} must be a str among "
+                f"{{{', '.join(map(repr, choices))}}}. Got {self.long!r} instead."
+            )
+
     def _notices(self) -> AbstractContextManager[None]:
         return nullcontext() if self.verbose else quiet()
 
@@ -217,6 +226,7 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the texts, [texts, classes], in the order of `classes_`."""
         check_is_fitted(self)
+        self._check_long()
         texts = check_texts(X, type(self).__name__)
         names = label_texts(self.classes_)
         with self._notices():
@@ -246,7 +256,8 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return a fitted classifier that predicts with the run in a folder.
 
         Any run that labels texts can be loaded: fine-tuned, linear or an ensemble. `parameters`
-        are those of the class; `fit` on the result trains from its `base`, not from this run.
+        are those of the class, and precision may be int8. `fit` on the result trains from its
+        `base`, not from this run.
         """
         from greffe.baselines.linear_runs import require_labels
         from greffe.sklearn.carried_run import CarriedRun
