@@ -45,7 +45,7 @@ the default below. Change one key for one run with `--set section.key=value`; se
 """
 PYTHON_INTRO = """\
 Everything public is a name of `greffe`: `import greffe`, then `greffe.pretrain(…)`. Functions
-first, then classes.
+first, then classes. The last class is imported from `greffe.sklearn`, which loads scikit-learn.
 """
 ERRORS_INTRO = """\
 A foreseen error is a message on standard error and an exit code, never a traceback. A message has
@@ -324,6 +324,7 @@ def _python() -> str:
     for name in functions:
         parts += _function(name)
     parts += [f"::: {getattr(greffe, name).__module__}.{name}" for name in classes]
+    parts.append("::: greffe.sklearn.GreffeClassifier")
     return _joined(parts)
 
 

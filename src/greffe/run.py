@@ -56,6 +56,8 @@ INTERMEDIATE = "intermediate"
 LARGEST_VOCABULARY = 1_000_000  # as in recipes
 NUMBERS = frozenset(("steps", "tokens", "seconds", "texts", "accuracy"))
 """Figures of a result that the code computes with."""
+LabelType = Literal["text", "integer", "number", "boolean"]
+"""What the labels of a run were before they were written as text."""
 
 
 class Lineage(Spec):
@@ -130,6 +132,8 @@ class Manifest(Spec):
     heads: dict[str, HeadSpec]
     directions: list[Literal["causal", "bidirectional"]]
     labels: list[str] = Field(default_factory=list)
+    label_type: LabelType = "text"
+    """Other than text only in runs of an estimator, which returns labels of the same type."""
     direction: Literal["causal", "bidirectional"] | None = None
     lineage: Lineage
     weights: str | None = None

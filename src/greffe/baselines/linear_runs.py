@@ -186,7 +186,7 @@ def feature_runs_of(run: RunDirectory) -> list[RunDirectory]:
 def run_hash(folder: Path) -> str:
     """SHA-256 over names and contents of the files that a run predicts with."""
     digest = hashlib.sha256()
-    for name in _prediction_files(folder):
+    for name in prediction_files(folder):
         digest.update(f"{name.as_posix()}:{_file_hash(folder / name)};".encode())
     return digest.hexdigest()
 
@@ -223,7 +223,7 @@ def _check_copy(folder: Path, digest: str) -> None:
 
 def _copy_run(source: Path, target: Path) -> str:
     """Copy the files that a run predicts with; return the hash of the copy."""
-    for name in _prediction_files(source):
+    for name in prediction_files(source):
         path = target / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -234,7 +234,7 @@ def _copy_run(source: Path, target: Path) -> str:
     return run_hash(target)
 
 
-def _prediction_files(folder: Path, depth: int = 0) -> list[Path]:
+def prediction_files(folder: Path, depth: int = 0) -> list[Path]:
     """Return the files that a run predicts with, relative to its folder."""
     if depth > DEEPEST:
         raise CorruptError(
@@ -246,6 +246,6 @@ def _prediction_files(folder: Path, depth: int = 0) -> list[Path]:
     inner = [
         Path(FEATURE_RUNS) / feature_run.name / name
         for feature_run in sorted((folder / FEATURE_RUNS).glob("*"))
-        for name in _prediction_files(feature_run, depth + 1)
+        for name in prediction_files(feature_run, depth + 1)
     ]
     return own + inner
