@@ -9,10 +9,11 @@ from greffe.api.runs import AnyRun
 from greffe.config.option_groups import Without, flat_keywords
 from greffe.config.options import Output, Reading
 from greffe.interop.export_manifest import ExportFormat, Task
-from greffe.interop.huggingface.upload import push_to_hub
+from greffe.interop.huggingface.upload import check_upload, push_to_hub
 from greffe.machine import memory_errors
 from greffe.pipelines.export import export_run
 from greffe.pipelines.labelled import Examples, load_examples
+from greffe.progress import notice
 from greffe.run import open_run
 
 
@@ -37,6 +38,8 @@ def export(
     with `task`, for the next token. `data` are labelled texts on which int8 is compared with fp32.
     With `push`, the folder is uploaded to the Hugging Face Hub as owner/name.
     """
+    if push is not None:
+        check_upload(push)
     folder = export_run(
         open_run(run),
         output,
@@ -46,5 +49,5 @@ def export(
         calibrated=calibrated,
     )
     if push is not None:
-        push_to_hub(folder, push, private=private)
+        notice(f"uploaded to {push_to_hub(folder, push, private=private)}")
     return folder

@@ -1,4 +1,4 @@
-"""A folder in Hugging Face format → a repository of the hub.
+"""An exported folder → a repository of the hub.
 
 The library huggingface_hub finds the user's login by itself; greffe never sees it.
 """
@@ -6,14 +6,26 @@ The library huggingface_hub finds the user's login by itself; greffe never sees 
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 from greffe.errors import InputError, MissingExtraError
-from greffe.interop.huggingface.config import CONFIG_FILE
 from greffe.interop.huggingface.hub import first_line
 
 _NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 LOG_IN = "log in with a token that may write: hf auth login"
+
+
+def check_upload(name: str) -> None:
+    """Raise an error unless this can be the name of a repository, and the library is there."""
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"{name!r} is not the name of a repository.",
+            expected="owner/name, with letters, digits, - _ and .",
+            found=repr(name),
+        )
+    if find_spec("huggingface_hub") is None:
+        raise MissingExtraError("huggingface_hub", "hub", f"Uploading to {name}")
 
 
 def push_to_hub(folder: Path, name: str, *, private: bool = False) -> str:
@@ -22,23 +34,10 @@ def push_to_hub(folder: Path, name: str, *, private: bool = False) -> str:
     Returns the address of the model. An existing repository keeps its other files, and stays as
     private or public as it is.
     """
-    if not _NAME.fullmatch(name):
-        raise InputError(
-            f"{name!r} is not the name of a repository.",
-            expected="owner/name, with letters, digits, - _ and .",
-            found=repr(name),
-        )
-    if not (folder / CONFIG_FILE).is_file():
-        raise InputError(
-            f"{folder} is not a folder in Hugging Face format.",
-            expected=f"a folder with a {CONFIG_FILE}",
-            hint="greffe export RUN --format huggingface --out FOLDER writes one",
-        )
-    try:
-        import huggingface_hub
-        from huggingface_hub import errors
-    except ImportError:
-        raise MissingExtraError("huggingface_hub", "hub", f"Uploading to {name}") from None
+    check_upload(name)
+    import huggingface_hub
+    from huggingface_hub import errors
+
     api = huggingface_hub.HfApi()
     try:
         made = api.create_repo(name, private=private, exist_ok=True, repo_type="model")

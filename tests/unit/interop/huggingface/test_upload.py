@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import huggingface_hub
 import pytest
 from huggingface_hub import errors
 
+import greffe
 from greffe.errors import InputError, MissingExtraError
 from greffe.interop.huggingface.upload import push_to_hub
+from greffe.run import RunDirectory
 
 REQUEST = httpx2.Request("POST", "http://localhost")
 
@@ -33,7 +36,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
             asked["create"] = {"name": name, **options}
             if "error" in asked:
                 raise asked["error"]
-            return f"https://huggingface.co/{name}"
+            return f"https://hub.example/{name}"
 
         def upload_folder(self, **options: Any) -> None:
             asked["upload"] = options
@@ -45,7 +48,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("private", [True, False])
 def test_the_folder_is_uploaded(folder: Path, calls: dict[str, Any], private: bool) -> None:
     address = push_to_hub(folder, "owner/my-model.v2", private=private)
-    assert address == "https://huggingface.co/owner/my-model.v2"
+    assert address == "https://hub.example/owner/my-model.v2"
     assert calls["create"]["private"] is private
     assert calls["create"]["exist_ok"] is True
     assert calls["upload"]["repo_id"] == "owner/my-model.v2"
@@ -59,11 +62,22 @@ def test_what_is_no_name(folder: Path, calls: dict[str, Any], name: str) -> None
     assert not calls
 
 
-def test_a_folder_of_another_kind(tmp_path: Path, calls: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="not a folder in Hugging Face format") as caught:
-        push_to_hub(tmp_path, "owner/name")
-    assert "greffe export" in (caught.value.hint or "")
-    assert not calls
+def test_a_wrong_name_is_refused_before_anything_is_written(
+    fresh_run: Callable[..., RunDirectory], tmp_path: Path, calls: dict[str, Any]
+) -> None:
+    with pytest.raises(InputError, match="not the name of a repository"):
+        greffe.export(fresh_run("run"), tmp_path / "exported", push="name")
+    assert not (tmp_path / "exported").exists()
+
+
+def test_an_export_is_uploaded(
+    fresh_run: Callable[..., RunDirectory], tmp_path: Path, calls: dict[str, Any]
+) -> None:
+    folder = greffe.export(
+        fresh_run("run"), tmp_path / "exported", format="huggingface", push="owner/name"
+    )
+    assert calls["upload"]["folder_path"] == folder
+    assert (folder / "config.json").is_file()
 
 
 def answer(status: int) -> errors.HfHubHTTPError:
