@@ -16,8 +16,6 @@ from greffe.run import Calibration
 
 Scaled = Callable[[float], np.ndarray]
 """Probabilities [N, classes] at a temperature."""
-AT_THE_LIMIT = 0.01
-"""Difference of two logarithms of temperatures."""
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -42,9 +40,7 @@ def fit_temperature(
     assert bounds is not None
     limits = (math.log(bounds.low), math.log(bounds.high))
     found = optimize.minimize_scalar(loss, bounds=limits, method="bounded", options={"xatol": 1e-4})
-    if found.x - limits[0] < AT_THE_LIMIT:
-        return None
-    temperature = math.exp(found.x)
+    temperature = min(max(math.exp(found.x), bounds.low), bounds.high)
     after = scaled(temperature)
     return Calibration(
         temperature=temperature,

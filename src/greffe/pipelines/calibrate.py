@@ -40,7 +40,7 @@ def calibrate_run(
         raise DataError(
             "No temperature follows from these texts.",
             expected="texts of which the run labels some wrongly, as it does in use",
-            found=f"{len(texts)} texts, all or nearly all of them labelled correctly",
+            found=f"{len(texts)} texts, all of them labelled correctly",
             hint="give more labelled texts that the run was not trained on",
         )
     if len(texts) < FEW_TEXTS:

@@ -94,3 +94,10 @@ def test_labels_at_random_give_nearly_equal_probabilities() -> None:
     assert found is not None
     assert 19 < found.temperature <= 20
     assert np.ptp(scaled(found.temperature), axis=1).mean() < 0.15
+
+
+def test_logits_that_are_far_too_small_get_the_lowest_temperature() -> None:
+    logits, targets = drawn(0.5, 300)
+    found = fit_temperature(LABELS, targets, scaled_windows(logits / 1000, alone(logits)))
+    assert found is not None
+    assert found.temperature == pytest.approx(0.05, rel=1e-3) and found.temperature >= 0.05
