@@ -190,7 +190,7 @@ def labelled_manifest(**fields: Any) -> Manifest:
 
 def test_a_calibration_is_read_as_written(run: RunDirectory) -> None:
     run.write_manifest(labelled_manifest())
-    assert "calibration" not in (run.path / RUN_FILE).read_text("utf-8")
+    assert "calibration" not in json.loads((run.path / RUN_FILE).read_bytes())
     with pytest.raises(RunError, match="not calibrated") as caught:
         run.require_calibration()
     assert f"greffe calibrate {run.path} --data TABLE" in str(caught.value.hint)

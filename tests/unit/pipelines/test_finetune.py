@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -186,7 +187,7 @@ def test_a_training_of_a_study_is_not_calibrated(parent: RunDirectory, tmp_path:
     with quiet():
         run = finetune(TABLE, tmp_path / "run", parent=parent, calibrates=False, **SHORT)
     assert run.manifest().calibration is None
-    assert "calibration" not in (run.path / "run.json").read_text("utf-8")
+    assert "calibration" not in json.loads((run.path / "run.json").read_bytes())
 
 
 def test_what_does_not_fit_is_refused(
