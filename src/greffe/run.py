@@ -415,7 +415,8 @@ class RunDirectory:
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write run.json, which makes the folder a run."""
-        write_json(self.path / RUN_FILE, manifest.model_dump(mode="json"))
+        absent = {"calibration"} if manifest.calibration is None else set()
+        write_json(self.path / RUN_FILE, manifest.model_dump(mode="json", exclude=absent))
 
     def log(self, **fields: Any) -> None:
         """Add one line to metrics.jsonl; values that are not finite become null."""

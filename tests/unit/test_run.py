@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 import greffe
 from greffe import run as run_module
@@ -21,6 +22,7 @@ from greffe.run import (
     METRICS_FILE,
     RECIPE_FILE,
     RUN_FILE,
+    Calibration,
     Manifest,
     RunDirectory,
     bases_folder,
@@ -168,6 +170,58 @@ def test_a_missing_figure_is_an_error() -> None:
     assert manifest.figure("steps") == 3
     with pytest.raises(CorruptError, match="seconds"):
         manifest.figure("seconds")
+
+
+CALIBRATION = {
+    "temperature": 1.5,
+    "texts": 100,
+    "log_loss_before": 0.5,
+    "log_loss_after": 0.4,
+    "ece_before": 0.1,
+    "ece_after": 0.02,
+}
+
+
+def labelled_manifest(**fields: Any) -> Manifest:
+    lineage = classifier_lineage() | {"initial_base": ""}
+    given = {"kind": "linear", "status": "finished", "vocab": 0, "heads": {}, "directions": []}
+    return Manifest(**{**given, "labels": ["a", "b"], "lineage": lineage, **fields})
+
+
+def test_a_calibration_is_read_as_written(run: RunDirectory) -> None:
+    run.write_manifest(labelled_manifest())
+    assert "calibration" not in json.loads((run.path / RUN_FILE).read_bytes())
+    with pytest.raises(RunError, match="not calibrated") as caught:
+        run.require_calibration()
+    assert f"greffe calibrate {run.path} --data TABLE" in str(caught.value.hint)
+    run.write_manifest(labelled_manifest(calibration=CALIBRATION))
+    assert run.require_calibration() == Calibration(**CALIBRATION)
+    assert "log loss 0.5000 → 0.4000" in run.require_calibration().describe()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"temperature": 0},
+        {"temperature": 21},
+        {"temperature": "hot"},
+        {"texts": -1},
+        {"log_loss_after": -0.1},
+        {"log_loss_before": float("inf")},
+        {"ece_before": 1.1},
+        {"more": 1},
+    ],
+)
+def test_a_calibration_within_bounds_only(change: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        labelled_manifest(calibration=CALIBRATION | change)
+
+
+def test_only_finished_runs_with_labels_are_calibrated() -> None:
+    with pytest.raises(ValidationError, match="calibration"):
+        labelled_manifest(status="training", calibration=CALIBRATION)
+    with pytest.raises(ValidationError, match="calibration"):
+        make_manifest(calibration=CALIBRATION)
 
 
 # --- shipped bases -----------------------------------------------------------------------------

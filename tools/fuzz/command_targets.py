@@ -20,6 +20,7 @@ LINES = (
     *("generate base Ce --tokens 3 --top-k 5", "fill base 'Ce <mask>.' --top 2 --json"),
     *("predict classifier texte --format csv", "predict linear --input text.txt --format jsonl"),
     *("evaluate linear --data valid.tsv --json", "doctor --data train.tsv --test test.tsv --json"),
+    *("calibrate classifier --data valid.tsv", "predict linear --input train.tsv --out out.csv"),
     *("prepare text.txt --out out --vocab 300 --workers 1", f"{PRETRAIN} masked", FINETUNE),
     *("linear --data train.tsv --out out --from base", "ensemble classifier linear --out out"),
     *("report base --out out", "report base classifier --out out --language fr"),
@@ -112,6 +113,8 @@ def _run(data: bytes) -> Sequence[Action]:
         words += ["--budget", "1steps", *(word for change in SMALL for word in ("--set", change))]
     if verb in LONG:
         words += ["--out", "text.txt"]
+    if verb == "predict" and "--overwrite" in words:  # any file may be replaced then
+        words += ["--out", "out.csv"]
     return [partial(run_command, *words)]
 
 
@@ -127,7 +130,7 @@ TARGETS = tuple(
         place=nothing,
         actions=_run,
         parts=PARTS,
-        written=("out", "unfinished"),
+        written=("out", "unfinished", "classifier/run.json", "linear/run.json"),  # calibrate
         weight=weight,
     )
     # A study takes a hundred times as long as most other commands.

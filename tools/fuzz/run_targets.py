@@ -17,6 +17,7 @@ RESUME = (
 SHOW = ("show {run} --json", "show {run}", "report {run} --out out")
 PREDICT = (
     "predict {run} 'Un livre magnifique.' --format jsonl",
+    "evaluate {run} --data valid.tsv --json --calibrated",
     "evaluate {run} --data valid.tsv --json",
 )
 TABLES = ("train.tsv", "valid.tsv")

@@ -30,8 +30,13 @@ LABELLED = (
 TEXTS = (
     "predict classifier --input {file} --format jsonl",
     "predict linear --input {file} --format csv --encoding latin-1",
+    "predict linear --input {file} --skip-bad-rows --out out.jsonl",
     "prepare {file} --out out --vocab 300 --workers 1",
     "prepare {file} --out out --vocab 300 --workers 1 --documents paragraph --encoding utf-16",
+)
+KEPT = (
+    "predict linear --input {file} --text-column text --id-column id --out out.parquet",
+    "predict linear --input {file} --text-column label --keep id --out out.csv",
 )
 PARQUET_ROWS = [
     {"label": label, "text": f"Un livre {n}.", "id": n, "score": n / 2, "tags": ["a", None]}
@@ -141,7 +146,9 @@ TARGETS = (
         examples=lambda world: [json.dumps(PARQUET_ROWS).encode()],
         change=change_json,
         place=_place_parquet,
-        actions=commands(*(line.format(file="table.parquet") for line in (*LABELLED, *TEXTS))),
+        actions=commands(
+            *(line.format(file="table.parquet") for line in (*LABELLED, *TEXTS, *KEPT))
+        ),
         parts=PARTS,
     ),
     Target(

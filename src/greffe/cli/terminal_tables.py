@@ -97,6 +97,8 @@ def run_tables(path: str, manifest: Manifest) -> list[Table]:
     for name, value in manifest.result.items():
         shown = f"{value:,.4f}" if isinstance(value, float) else f"{value}"
         table.add_row(name.replace("_", " "), shown)
+    if manifest.calibration is not None:
+        table.add_row("calibration", manifest.calibration.describe())
     return [table]
 
 

@@ -16,17 +16,15 @@ from greffe.run import Calibration
 
 Scaled = Callable[[float], np.ndarray]
 """Probabilities [N, classes] at a temperature."""
-AT_A_LIMIT = 0.01
-"""Difference of two logarithms of temperatures."""
 _TINY = np.finfo(np.float64).tiny
 
 
 def fit_temperature(
     labels: Sequence[str], targets: Sequence[str], scaled: Scaled
 ) -> Calibration | None:
-    """Return the temperature with the lowest log loss on labelled texts, or None without one.
+    """Return the temperature with the lowest log loss on labelled texts.
 
-    The more certain, the better, if all labels are right; the less, if they are worse than chance.
+    None if they give no temperature: where all labels are right, the lowest is always the best.
     """
     from scipy import optimize
 
@@ -42,9 +40,7 @@ def fit_temperature(
     assert bounds is not None
     limits = (math.log(bounds.low), math.log(bounds.high))
     found = optimize.minimize_scalar(loss, bounds=limits, method="bounded", options={"xatol": 1e-4})
-    if min(found.x - limits[0], limits[1] - found.x) < AT_A_LIMIT:
-        return None
-    temperature = math.exp(found.x)
+    temperature = min(max(math.exp(found.x), bounds.low), bounds.high)
     after = scaled(temperature)
     return Calibration(
         temperature=temperature,

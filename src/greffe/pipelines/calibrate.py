@@ -39,9 +39,9 @@ def calibrate_run(
     if calibration is None:
         raise DataError(
             "No temperature follows from these texts.",
-            expected="labels of which the run gets most right, and some wrong",
-            found=f"{len(texts)} texts of which it gets all right, or hardly any",
-            hint="give more labelled texts, and check that their labels are right",
+            expected="texts of which the run labels some wrongly, as it does in use",
+            found=f"{len(texts)} texts, all of them labelled correctly",
+            hint="give more labelled texts that the run was not trained on",
         )
     if len(texts) < FEW_TEXTS:
         notice(f"{len(texts)} texts are few to calibrate on; better give at least {FEW_TEXTS}")

@@ -130,7 +130,7 @@ def finetune(
     if calibration is not None:
         notice(f"calibration: {calibration.describe()}")
     elif calibrates:
-        notice("calibration: none follows from the validation texts; greffe calibrate takes others")
+        notice("calibration: none, as all validation texts are labelled correctly")
     notice(f"run written to {run.path}")
     return run
 

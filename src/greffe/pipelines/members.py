@@ -195,6 +195,12 @@ class HeldOut:
 
     def calibrate(self) -> Calibration | None:
         """Return the temperature for the model as it is now; None if the texts give none."""
+        return fit_temperature(
+            self.labels, self.targets, scaled_windows(self._logits(), self.texts)
+        )
+
+    def _logits(self) -> npt.NDArray[np.float64]:
+        """Return logits [windows of all texts, classes]; each rank computes those of some texts."""
         own = slice(self.world.rank, None, self.world.size)
         is_own = np.zeros(len(self.texts), bool)
         is_own[own] = True
@@ -203,8 +209,7 @@ class HeldOut:
         logits[np.repeat(is_own, counts)] = window_logits(
             self.model, self.tokenizer, self.texts[own], causal=self.causal
         )
-        scaled = scaled_windows(self.world.sum_array(logits), self.texts)
-        return fit_temperature(self.labels, self.targets, scaled)
+        return self.world.sum_array(logits)
 
     def _probabilities(self) -> npt.NDArray[np.float64]:
         """Return probabilities [texts, classes], of which each rank computes some rows."""

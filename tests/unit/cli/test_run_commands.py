@@ -1,9 +1,7 @@
-"""The verbs that use a run: formats, standard input, JSON, notices."""
+"""The verbs that use a run: JSON, tables, calibration."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -24,55 +22,24 @@ def test_evaluate_as_json_and_as_tables(command: Command, classifier: Path, tabl
     assert f"{result['accuracy']:.2%}" in shown and "Confusion" in shown
 
 
-def test_predict_reads_standard_input(
-    command: Command, classifier: Path, monkeypatch: pytest.MonkeyPatch
+def test_calibrate_reports_before_and_after(
+    command: Command, classifier: Path, table: Path
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"un\ndeux\n")))
-    outcome = command("predict", classifier, "--format", "jsonl")
-    assert [set(json.loads(line)) for line in outcome.out.splitlines()] == [
-        {"label", "score", "probabilities"}
-    ] * 2
-
-
-def test_predict_without_standard_input_is_an_error(
-    command: Command, classifier: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    closed = io.TextIOWrapper(io.BytesIO())
-    closed.close()
-    for stdin in (None, closed):
-        monkeypatch.setattr("sys.stdin", stdin)
-        outcome = command("predict", classifier)
-        assert outcome.code == 2
-        assert "no standard input" in outcome.err
-
-
-def test_many_predictions_are_several_tables(
-    command: Command, classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("greffe.cli.predict_command.TABLE_ROWS", 3)
-    monkeypatch.setattr("greffe.data.tables.BLOCK_TEXTS", 2)
-    texts = [f"livre {number}" for number in range(8)]
-    (tmp_path / "a.txt").write_text("\n".join(texts), "utf-8")
-    shown = command("predict", classifier, "--input", tmp_path / "a.txt").out
-    assert shown.count("label") == 3
-    assert [line for line in texts if line in shown] == texts
-
-
-def test_predict_as_csv_and_table(command: Command, classifier: Path) -> None:
-    outcome = command("predict", classifier, "un livre", "autre", "--format", "csv")
-    header, *rows = csv.reader(io.StringIO(outcome.out))
-    assert header == ["label", "score", "négatif", "positif"]
-    assert len(rows) == 2
-    assert float(rows[0][2]) + float(rows[0][3]) == pytest.approx(1)
-    assert "un livre" in command("predict", classifier, "un livre").out
-
-
-def test_predict_prints_a_notice_about_cut_texts(command: Command, classifier: Path) -> None:
-    words = ("predict", classifier, "livre " * 100 + "beau " * 100, "--format", "jsonl")
-    windows, cut = command(*words), command(*words, "--long", "cut")
-    assert "cut" not in windows.err
-    assert "1 text was longer" in cut.err
-    assert json.loads(cut.out)["score"] != json.loads(windows.out)["score"]
+    words = ("evaluate", classifier, "--data", table, "--json")
+    refused = command(*words, "--calibrated")
+    assert refused.code == 3 and f"greffe calibrate {classifier} --data TABLE" in refused.err
+    before = json.loads(command(*words).out)
+    shown = command("calibrate", classifier, "--data", table)
+    found = json.loads(command("calibrate", classifier, "--data", table, "--json").out)
+    assert shown.code == 0 and f"temperature {found['temperature']:.3g} from 12 texts" in shown.out
+    assert f"{found['log_loss_before']:.4f} → {found['log_loss_after']:.4f}" in shown.out
+    after = json.loads(command(*words, "--calibrated").out)
+    assert json.loads(command(*words).out) == before
+    assert after["accuracy"] == before["accuracy"]
+    for name, figure in (("log_loss", "log_loss"), ("calibration_error", "ece")):
+        assert before[name] == pytest.approx(found[f"{figure}_before"], abs=1e-6)
+        assert after[name] == pytest.approx(found[f"{figure}_after"], abs=1e-6)
+    assert f"temperature {found['temperature']:.3g}" in command("show", classifier).out
 
 
 def test_generate_is_the_same_for_a_seed(command: Command) -> None:
@@ -90,15 +57,6 @@ def test_fill_prints_words_and_json(command: Command) -> None:
     assert len(gap) == 3 and probabilities == sorted(probabilities, reverse=True)
     shown = command(*words).out
     assert all(one["word"] in shown for one in gap)
-
-
-@pytest.mark.parametrize("texts", [(), ("un livre",)])
-def test_an_empty_input_is_not_standard_input(
-    command: Command, classifier: Path, monkeypatch: pytest.MonkeyPatch, texts: tuple[str, ...]
-) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"un\ndeux\n")))
-    outcome = command("predict", classifier, *texts, "--input", "")
-    assert outcome.code == 2 and outcome.out == ""
 
 
 def test_control_characters_reach_no_terminal(

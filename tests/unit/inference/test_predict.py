@@ -12,7 +12,6 @@ from greffe.config.sections import Pooler
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError, MismatchError
 from greffe.inference.predict import classify_logits, predict, predict_ids
-from greffe.inference.prediction import describe_cut, split_windows
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import Model
 
@@ -210,14 +209,3 @@ def test_labels_must_be_as_many_as_classes(make_model: Any, tiny_tokenizer: Toke
         predict(make_model("classification"), tiny_tokenizer, ["no", "yes"], [], causal=False)
     assert "3 labels" in str(caught.value.expected)
     assert caught.value.found == "2: no, yes"
-
-
-def test_split_by_cut_never_makes_a_second_window() -> None:
-    parts = split_windows(np.arange(100), 14, "cut")
-    assert [part.tolist() for part in parts] == [list(range(14))]
-
-
-def test_the_notice_of_cut_texts_counts_them() -> None:
-    assert describe_cut(1, 1, 64).startswith("1 text was longer than the model's context of 64")
-    assert "3 texts were" in describe_cut(3, 250, 64)
-    assert "250 tokens" in describe_cut(3, 250, 64)

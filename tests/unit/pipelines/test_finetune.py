@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+import greffe
 from greffe.config.option_groups import flat_keywords
 from greffe.data.tables import Example
 from greffe.errors import MismatchError, OutOfMemoryError, RecipeError
@@ -63,8 +65,8 @@ def read_another(run):
     weights, digest = read(run)
     return {name: tensor + world.rank for name, tensor in weights.items()}, digest
 
-def show(run, model, *others):
-    print(base_hash(model))
+def show(run, members, *others):
+    print(base_hash(members.model))
     sys.exit()
 
 module.run_weights, module._train = read_another, show
@@ -146,13 +148,46 @@ def test_ranks_share_the_validation(parent: RunDirectory, tmp_path: Path) -> Non
         def sum_array(self, values):
             return values
 
-    def share(world: World) -> np.ndarray:
-        given = (model, tokenizer, run.manifest().labels, TABLE[:5])
-        return HeldOut(*given, causal=False, world=world)._probabilities()
+    long = [
+        Example(f"{one.text} " * 3 * (number % 3), one.label) for number, one in enumerate(TABLE)
+    ]
 
-    parts = [share(Unsummed(rank, 8)) for rank in range(8)]
+    def share(world: World) -> HeldOut:
+        return HeldOut(model, tokenizer, run.manifest().labels, long[:5], causal=False, world=world)
+
+    ranks = [share(Unsummed(rank, 8)) for rank in range(8)]
+    parts = [rank._probabilities() for rank in ranks]
     assert [int((part.sum(axis=1) > 0).sum()) for part in parts] == [1, 1, 1, 1, 1, 0, 0, 0]
-    np.testing.assert_allclose(sum(parts), share(World()), rtol=1e-5)
+    np.testing.assert_allclose(sum(parts), share(World())._probabilities(), rtol=1e-5)
+    logits, alone = [rank._logits() for rank in ranks], share(World())._logits()
+    assert len(alone) > 5  # some texts have several windows
+    assert [int((part != 0).any(axis=1).sum()) for part in logits[5:]] == [0, 0, 0]
+    np.testing.assert_allclose(sum(logits), alone, rtol=1e-4)
+
+
+def test_a_run_is_calibrated_on_its_validation_texts(
+    parent: RunDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    valid = [Example(text, label) for label, text in toy_reviews(20, seed=8)]
+    run = finetune(TABLE, tmp_path / "run", parent=parent, valid=valid, **SHORT)
+    found = run.manifest().calibration
+    assert found is not None and found.texts == 20
+    assert capsys.readouterr().err.count(f"calibration: {found.describe()}") == 1
+    opened = greffe.load(run.path, precision="fp32")
+    with quiet():
+        plain = opened.evaluate(valid)
+        scaled = opened.evaluate(valid, calibrated=True)
+    assert plain.log_loss == pytest.approx(found.log_loss_before, rel=1e-5)
+    assert plain.log_loss == pytest.approx(run.manifest().result["log_loss"], rel=1e-5)
+    assert scaled.log_loss == pytest.approx(found.log_loss_after, rel=1e-5)
+    assert scaled.calibration_error == pytest.approx(found.ece_after, abs=1e-4)
+
+
+def test_a_training_of_a_study_is_not_calibrated(parent: RunDirectory, tmp_path: Path) -> None:
+    with quiet():
+        run = finetune(TABLE, tmp_path / "run", parent=parent, calibrates=False, **SHORT)
+    assert run.manifest().calibration is None
+    assert "calibration" not in json.loads((run.path / "run.json").read_bytes())
 
 
 def test_what_does_not_fit_is_refused(

@@ -110,6 +110,7 @@ def test_the_auxiliary_data_is_recorded(train_intermediate: TrainIntermediate) -
     tables = {"auxiliary 1": data_hash(reviews(60, 2)), "auxiliary 2": data_hash(reviews(40, 3))}
     assert manifest.lineage.data.items() >= tables.items()
     assert trained_on(intermediate, [data_hash(reviews(40, 3))])
+    assert manifest.calibration is None  # its probabilities are not the result
 
 
 def test_a_run_that_starts_from_it_has_seen_the_same_data(

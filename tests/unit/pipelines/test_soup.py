@@ -147,3 +147,4 @@ def test_models_trained_side_by_side_have_the_same_average(tmp_path, capsys):
     assert "2 side by side, 1 thread each" in shown
     assert all(f"fine-tune {n} of 3: validation accuracy" in shown for n in (1, 2, 3))
     assert "resuming" not in shown and "average of 3" in shown
+    assert shown.count("calibration: ") == 1  # of the average only
