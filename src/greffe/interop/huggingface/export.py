@@ -82,14 +82,12 @@ def write_huggingface(run: RunDirectory, folder: Path) -> HuggingFaceExport:
             *(CODE if stock is None else ()),
         ],
     )
-    last = tokenizer.piece(tokenizer.eos) if tokenizer.eos in tokenizer.suffix else ""
-    continues = export.auto_class == AUTO_CLASSES["next_token"]
     card = exported_card(
         run,
+        tokenizer,
         export.architecture,
         export.auto_class,
         needs_remote_code=export.needs_remote_code,
-        last=last if continues else "",
     )
     shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     write_tensors(folder / SAFETENSORS, shapes, tensors.items(), {"format": "pt"})

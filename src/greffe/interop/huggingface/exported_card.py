@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from greffe.config.families import NATIVE
+from greffe.data.native_tokenizer import NativeTokenizer
+from greffe.data.tokenizer import Tokenizer
 from greffe.display import markdown_code, markdown_text
 from greffe.interop.huggingface.hub import HUB_PREFIX
 from greffe.output_folder import CARD_MARK
@@ -26,22 +28,17 @@ from transformers import {auto_class}, AutoTokenizer
 tokenizer = AutoTokenizer.from_pretrained("FOLDER"{trust})
 model = {auto_class}.from_pretrained("FOLDER"{trust})
 ```"""
-GENERATING = """The tokenizer puts `{last}` after a text. Remove it before the model continues one:
-`tokenizer(text, return_tensors="pt").input_ids[:, :-1]`."""
 
 
 def exported_card(
     run: RunDirectory,
+    tokenizer: Tokenizer,
     architecture: str,
     auto_class: str,
     *,
     needs_remote_code: bool,
-    last: str = "",
 ) -> str:
-    """Return the card: what the model is, how to load it, its results and where it comes from.
-
-    last: the special token after a text, if a model that continues texts should not read it.
-    """
+    """Return the card: what the model is, how to load it, its results and where it comes from."""
     manifest = run.manifest()
     trust = ", trust_remote_code=True" if needs_remote_code else ""
     code = (
@@ -62,7 +59,7 @@ def exported_card(
         _summary(run, manifest, architecture),
         LOADING.format(auto_class=auto_class, trust=trust),
         f"`FOLDER` is this folder, or its name on the hub. {code}",
-        *([GENERATING.format(last=last)] if last else []),
+        "\n".join(f"- {note}" for note in _notes(run, tokenizer, manifest)),
         *(["## Results", _table(("metric", "value"), results)] if results else []),
         "## Origin",
         _table(("", ""), _origin(manifest)),
@@ -105,6 +102,26 @@ def _summary(run: RunDirectory, manifest: Manifest, architecture: str) -> str:
     else:
         what = f"A language model with {size}."
     return f"{what} Class: `{architecture}`. Trained with greffe, weights in fp32."
+
+
+def _notes(run: RunDirectory, tokenizer: Tokenizer, manifest: Manifest) -> list[str]:
+    """Return what is not as in greffe, or not as one may expect of transformers."""
+    context = run.recipe().model.context
+    notes = [f"It reads at most {context} tokens: pass `truncation=True` to the tokenizer."]
+    if manifest.kind == "classifier":
+        notes[0] += " greffe reads longer texts in windows, whose probabilities it averages."
+    if isinstance(tokenizer, NativeTokenizer):
+        names = ", ".join(f"`{tokenizer.piece(id)}`" for id in tokenizer.specials)
+        notes.append(f"A text that spells {names} means that token; in greffe it is text.")
+    if "next_token" in manifest.heads and tokenizer.suffix:
+        last = tokenizer.piece(tokenizer.suffix[-1])
+        notes.append(
+            f"The tokenizer puts `{last}` after a text. Remove it before the model continues one: "
+            '`tokenizer(text, return_tensors="pt").input_ids[:, :-1]`.'
+        )
+    if {"next_token", "masked_token"} <= manifest.heads.keys():
+        notes.append("`AutoModelForMaskedLM` loads its other head, which fills masks.")
+    return notes
 
 
 def _origin(manifest: Manifest) -> list[tuple[str, str]]:

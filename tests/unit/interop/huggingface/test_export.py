@@ -39,6 +39,8 @@ def test_the_card_of_a_classifier(tmp_path: Path, tiny_tokenizer: Tokenizer) -> 
     assert "Its classes: bad \\*, good." in card
     assert 'AutoModelForSequenceClassification.from_pretrained("FOLDER", trust_remote_code' in card
     assert "its code is in the folder" in card
+    assert "- It reads at most 32 tokens: pass `truncation=True`" in card
+    assert "`<mask>` means that token; in greffe it is text." in card
 
 
 def test_the_card_of_a_causal_model(tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
@@ -62,6 +64,7 @@ def test_the_shipped_base_has_the_license_of_the_package(tmp_path: Path) -> None
     assert written.needs_remote_code
     assert "license: apache-2.0" in front_matter(tmp_path / "folder")
     config = json.loads((tmp_path / "folder" / "config.json").read_text())
+    assert "AutoModelForMaskedLM" in (tmp_path / "folder" / "README.md").read_text("utf-8")
     assert config["architectures"] == ["GreffeForCausalLM", "GreffeForMaskedLM"]
     shapes = read_header(tmp_path / "folder" / "model.safetensors").shapes
     assert shapes["base.embedding.weight"] == (8000, 256)
