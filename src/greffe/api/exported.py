@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from greffe.config.option_groups import Without, flat_keywords
-from greffe.config.options import Reading
-from greffe.config.sections import LongTexts
+from greffe.config.options import LongTexts, Reading
 from greffe.errors import RunError
-from greffe.evaluation.metrics import Evaluation, evaluate_predictions
 from greffe.inference.prediction import Prediction, abstain_below
 from greffe.interop.onnx.exported import ExportedFolder
-from greffe.pipelines.labelled import Examples, load_examples
+
+if TYPE_CHECKING:
+    from greffe.evaluation.metrics import Evaluation
+    from greffe.pipelines.labelled import Examples
 
 
 class ExportedModel(ExportedFolder):
@@ -58,6 +59,10 @@ class ExportedModel(ExportedFolder):
         calibrated: bool = False,
     ) -> Evaluation:
         """Return accuracy and other metrics on labelled texts that the run was not trained on."""
+        # Late: a prediction does without.
+        from greffe.evaluation.metrics import evaluate_predictions
+        from greffe.pipelines.labelled import load_examples
+
         self._check_calibration(calibrated)
         examples = load_examples(data, reading)
         texts = (example.text for example in examples)

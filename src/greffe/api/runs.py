@@ -16,8 +16,7 @@ import numpy as np
 from greffe.baselines.linear_classifier import LinearClassifier
 from greffe.baselines.linear_runs import load_linear, predict_linear
 from greffe.config.option_groups import Without, flat_keywords
-from greffe.config.options import Computing, Labelling, Reading
-from greffe.config.sections import LongTexts
+from greffe.config.options import Computing, Labelling, LongTexts, Reading
 from greffe.data.tables import text_blocks
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError

@@ -18,9 +18,11 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError, RunError
 from greffe.interop.export_manifest import (
     EXPORT_FILE,
+    FEATURE_RUNS,
     LINEAR_GRAPH_FILE,
     MODEL_FILE,
     TERMS_FILE,
+    TOKENIZER_FILE,
     ExportFormat,
     ExportManifest,
     LinearInput,
@@ -36,7 +38,7 @@ from greffe.interop.onnx.task_graphs import (
     next_token_graph,
 )
 from greffe.model.model import Model
-from greffe.run import FEATURE_RUNS, TOKENIZER_FILE, RunDirectory, this_moment
+from greffe.run import RunDirectory, this_moment
 from greffe.storage import file_hash, write_atomic, write_json
 from greffe.training.checkpoint import (
     load_classification_tokenizer,
