@@ -11,6 +11,7 @@ import torch
 import transformers
 from tests.unit.interop.huggingface.exported import (
     TEXTS,
+    check_import,
     check_outputs,
     export,
     load,
@@ -54,6 +55,7 @@ def test_both_heads_of_a_hybrid_base(
     own = check_outputs(run, load(written, folder), "next_token", causal=True)
     masked = load(written, folder, "AutoModelForMaskedLM")
     check_outputs(run, masked, "masked_token", causal=False, own=own)
+    assert check_import(run, folder, left="next_sentence").objective == "hybrid"
 
 
 @pytest.mark.parametrize("direction", ["causal", "bidirectional"])
@@ -64,6 +66,9 @@ def test_a_base_reads_as_it_was_trained(
     written = export(run, tmp_path / "folder")
     assert (written.architecture, written.auto_class) == ("GreffeModel", "AutoModel")
     check_outputs(run, load(written, tmp_path / "folder"), "", causal=direction == "causal")
+    assert check_import(run, tmp_path / "folder").objective == (
+        "causal" if direction == "causal" else "masked"
+    )
 
 
 @pytest.mark.parametrize("pooler", get_args(Pooler))
@@ -82,6 +87,7 @@ def test_classifiers_with_every_pooler(
     assert theirs.config.id2label == dict(enumerate(labels))
     assert theirs.config.label2id == {label: number for number, label in enumerate(labels)}
     check_outputs(run, theirs, "classification", causal=direction == "causal")
+    assert not check_import(run, folder, left="classification").heads
 
 
 def test_the_pipeline_for_classification(tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
@@ -145,7 +151,7 @@ def test_the_configuration_has_every_choice_of_a_model() -> None:
     """A new choice of greffe must be added to the code of exported folders."""
     folder = Path(inspect.getfile(remote_code)).parent
     code = (folder / "configuration_greffe.py").read_text("utf-8")
-    for name in ModelSpec.model_fields.keys() - {"family"}:
+    for name in ModelSpec.model_fields:
         assert f"\n    {name}: " in code, name
     layers = (folder / "layers_greffe.py").read_text("utf-8")
     for kind in PositionSpec.kinds().keys() - {"none"}:
