@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from pathlib import Path
 from typing import Any, get_args
 
@@ -22,6 +23,7 @@ from tests.unit.interop.huggingface.exported import (
 from greffe.config.components import Direction, PositionSpec
 from greffe.config.sections import ModelSpec, Pooler
 from greffe.data.tokenizer import Tokenizer
+from greffe.errors import GreffeError
 from greffe.inference.generate import generate
 from greffe.inference.predict import predict
 from greffe.interop.huggingface import remote_code
@@ -163,3 +165,18 @@ def test_the_code_needs_nothing_of_greffe() -> None:
     for file in folder.glob("*_greffe.py"):
         assert "import greffe" not in file.read_text("utf-8")
         assert "from greffe" not in file.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"heads": 5}, {"position": {"kind": "spiral"}}, {"width": 10**9}, {"causal": 3}, {"norm": 1}],
+)
+def test_a_changed_configuration_is_refused(
+    changes: dict[str, Any], tmp_path: Path, tiny_tokenizer: Tokenizer
+) -> None:
+    run = write_run(tmp_path / "run", tiny_tokenizer, shape_of("small"), [], ["causal"])
+    export(run, tmp_path / "folder")
+    path = tmp_path / "folder" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    with pytest.raises(GreffeError, match=r"config\.json"):
+        check_import(run, tmp_path / "folder")
