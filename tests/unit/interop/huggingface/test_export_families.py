@@ -110,6 +110,19 @@ def test_a_base_without_a_head_becomes_the_base_class(
     check_outputs(run, theirs, "", causal=direction == "causal")
 
 
+def test_a_pooler_comes_along(tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
+    heads = ["masked_token", "pooled"]
+    run = write_run(tmp_path / "run", tiny_tokenizer, shape_of("bert"), heads)
+    written = export(run, tmp_path / "folder")
+    assert written.architecture == "BertForMaskedLM"
+    own = check_outputs(run, load(written, tmp_path / "folder", "AutoModel"), "", causal=False)
+    rows = torch.randint(5, tiny_tokenizer.size, (2, 9))
+    with torch.inference_mode():
+        pooled = load(written, tmp_path / "folder", "AutoModel")(rows).pooler_output
+        torch.testing.assert_close(own(rows, "pooled", causal=False), pooled, atol=1e-4, rtol=0)
+    check_import(run, tmp_path / "folder")
+
+
 @pytest.mark.parametrize(("name", "changes"), CASES)
 def test_parts_are_joined_again_after_splitting(name: str, changes: dict[str, Any]) -> None:
     family, model = Family.registry[name], shape_of(name, **changes)
