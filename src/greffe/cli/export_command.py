@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from greffe.cli import flags
+from greffe.config.bounds import Opset
 from greffe.config.option_groups import Without
 from greffe.config.options import Output, Reading
 
@@ -32,6 +33,9 @@ def export(
         typer.Option("--data", help="Labelled texts on which int8 is compared with fp32."),
     ] = None,
     calibrated: flags.Calibrated = False,
+    opset: Annotated[
+        int, flags.number(Opset, help="Version of the ONNX operators, 20 or newer.")
+    ] = 20,
     push: Annotated[
         str | None,
         typer.Option("--push", help="Upload the folder to the Hugging Face Hub, as owner/name."),
@@ -54,6 +58,7 @@ def export(
         task=None if task is None else task.replace("-", "_"),
         data=data,
         calibrated=calibrated,
+        opset=opset,
         push=push,
         private=private,
     )

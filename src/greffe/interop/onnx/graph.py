@@ -165,7 +165,10 @@ class Graph:
         return content
 
     def _described(self, name: str, kind: Type, axes: Axes) -> onnx.ValueInfoProto:
-        return self._onnx.helper.make_tensor_value_info(name, self._type(kind), list(axes))
+        described: onnx.ValueInfoProto = self._onnx.helper.make_tensor_value_info(
+            name, self._type(kind), list(axes)
+        )
+        return described
 
     def _type(self, kind: Type) -> int:
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
