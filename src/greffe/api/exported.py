@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
+from greffe.api.labeller import Labeller
 from greffe.config.option_groups import Without, flat_keywords
 from greffe.config.options import LongTexts, Reading
 from greffe.errors import RunError
-from greffe.inference.prediction import Prediction, abstain_below
+from greffe.inference.prediction import Prediction
 from greffe.interop.onnx.exported import ExportedFolder
 
 if TYPE_CHECKING:
@@ -16,38 +17,14 @@ if TYPE_CHECKING:
     from greffe.pipelines.labelled import Examples
 
 
-class ExportedModel(ExportedFolder):
+class ExportedModel(Labeller, ExportedFolder):
     """A folder that `export` wrote as ONNX, used through onnxruntime."""
 
-    def predict(
-        self,
-        texts: Iterable[str],
-        *,
-        long: LongTexts = "windows",
-        min_score: float = 0.0,
-        calibrated: bool = False,
-    ) -> list[Prediction]:
-        """Return a label and probabilities for each text; a single text gives a list of one.
-
-        A prediction with a score below `min_score` abstains. `calibrated` says that the model must
-        have been exported with calibrated probabilities.
-        """
-        several = [texts] if isinstance(texts, str) else texts
-        return list(
-            self.stream_predictions(several, long=long, min_score=min_score, calibrated=calibrated)
-        )
-
-    def stream_predictions(
-        self,
-        texts: Iterable[str],
-        *,
-        long: LongTexts = "windows",
-        min_score: float = 0.0,
-        calibrated: bool = False,
+    def _label(
+        self, texts: Iterable[str], long: LongTexts, *, calibrated: bool
     ) -> Iterator[Prediction]:
-        """Yield predictions one by one, for more texts than fit into memory."""
         self._check_calibration(calibrated)
-        return abstain_below(min_score, self.predictions(texts, long))
+        return self.predictions(texts, long)
 
     @flat_keywords
     def evaluate(
