@@ -44,9 +44,10 @@ def export(
         bool, typer.Option("--private", help="With --push: a new repository is private.")
     ] = False,
 ) -> None:
-    """Write a run for other programs: as ONNX or in Hugging Face format.
+    """Write a run as ONNX or in Hugging Face format.
 
-    greffe predict and greffe evaluate open an ONNX folder too, without torch.
+    Other programs open the folder without greffe. greffe predict and greffe evaluate open one with
+    ONNX graphs too, without torch.
     """
     from greffe.api.exporting import export as export_run
 
