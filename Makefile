@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-PATHS  := src tests benchmarks tools
+PATHS  := src tests benchmarks tools examples
 
 # The benchmarks have an environment of their own, with what greffe is compared with.
 BENCH       := .venv-bench

@@ -188,6 +188,9 @@ def workplace(stand_ins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     place = tmp_path / "place"
     shutil.copytree(stand_ins, place)
     monkeypatch.chdir(place)
+    # transformers copies the code of an exported folder there.
+    modules = "transformers.dynamic_module_utils.HF_MODULES_CACHE"
+    monkeypatch.setattr(modules, str(tmp_path / "modules"))
     return place
 
 
