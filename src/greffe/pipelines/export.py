@@ -154,19 +154,22 @@ def _with_check(
     examples: Sequence[Example],
 ) -> ExportManifest:
     """Compare the accuracies in int8 and fp32; refuse a folder that has lost too much."""
+    if options.task != "classification":
+        if examples:
+            raise InputError(
+                "Labelled texts check the accuracy of a classifier.",
+                expected="no --data",
+                found=f"--data for {options.task.replace('_', ' ')}",
+                hint="leave it out",
+            )
+        notice("int8 was not checked: only the accuracy of a classifier can be compared")
+        return manifest
     if not examples:
         notice(
             "int8 was not checked: give labelled texts with --data, on which its accuracy is "
             "compared with that of fp32"
         )
         return manifest
-    if options.task != "classification":
-        raise InputError(
-            "Labelled texts check the accuracy of a classifier.",
-            expected="no --data",
-            found=f"--data for {options.task.replace('_', ' ')}",
-            hint="leave it out",
-        )
     some = examples[:CHECKED_TEXTS]
     targets = label_indices(manifest.labels, [example.label for example in some])
     texts = [example.text for example in some]
