@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # onnxruntime reads it when it is imported
+
 import numpy as np
 import onnxruntime
 from fastapi import FastAPI, Request

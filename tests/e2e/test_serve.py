@@ -114,7 +114,11 @@ def _wait_for(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
 
 def _environment() -> dict[str, str]:
     """Return the environment without what makes greffe importable."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "ORT_"))  # greffe sets one for onnxruntime
+    }
     return {**kept, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -173,6 +177,16 @@ def test_bad_input_is_refused(post: Post, body: bytes | dict[str, Any], problem:
     status, answer = post(body)
     assert status == 422
     assert problem in answer["detail"][0]["msg"]
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_onnxruntime_reports_nothing_to_its_makers(
+    python: Path, deployed: Path, tmp_path: Path
+) -> None:
+    places = dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME"), str(tmp_path))
+    _run(python, "-c", "import serve", cwd=deployed, **places)
+    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.alone

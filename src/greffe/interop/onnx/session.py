@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,8 @@ class Session:
     """One graph. Each call computes with one thread; several calls can run at the same time."""
 
     def __init__(self, path: Path) -> None:
+        # From version 1.29 on, onnxruntime reports its use to its makers unless this is set first.
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         try:
             import onnxruntime
         except ImportError:

@@ -325,6 +325,17 @@ def test_an_exported_folder_is_not_a_run(exported: Path, tmp_path: Path) -> None
     assert caught.value.found == "an exported model"
 
 
+def test_onnxruntime_reports_nothing_to_its_makers(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
+    for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))  # where it would keep its identifiers
+    code = "import sys, greffe; greffe.load(sys.argv[1]).predict(['Un livre.'])"
+    subprocess.run([sys.executable, "-c", code, str(exported)], check=True)
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_torch_is_not_imported(exported: Path) -> None:
     code = (
         "import sys, greffe; model = greffe.load(sys.argv[1]); model.predict(['Un livre.']); "
