@@ -80,6 +80,8 @@ PIPELINE_BATCHED_HALF = PIPELINE_BATCHED + HALF
 ONE_JOB = "greffe, one after the other"
 ONE_RANK = "greffe, one process"
 ONE_RANK_HALF = ONE_RANK + HALF
+ONNX = "greffe, ONNX"
+ONNX_INT8 = ONNX + INT8
 TFIDF = "TF-IDF + regression"
 GRID_SEARCH = "scikit-learn grid search"
 CROSS_ENTROPY = "F.cross_entropy"
@@ -189,6 +191,25 @@ CASES = (
         ),
     ),
     Case(
+        name="onnx",
+        title="Classifying 2,000 reviews with an exported model",
+        unit="texts/s",
+        module="onnx",
+        round_seconds=25,
+        goals=(Goal("texts/s over the pipeline", "ratio", 6.0, PIPELINE, in_bf16=True),),
+        ours=ONNX,
+    ),
+    Case(
+        name="onnx-minilm",
+        title="The same with MiniLM-L6's shape",
+        unit="texts/s",
+        module="onnx_minilm",
+        round_seconds=90,
+        most_rounds=3,
+        goals=(Goal("texts/s over the pipeline", "ratio", 4.0, PIPELINE, in_bf16=True),),
+        ours=ONNX,
+    ),
+    Case(
         name="linear",
         title="TF-IDF model of 500 reviews, C chosen",
         unit="s",
@@ -214,6 +235,15 @@ CASES = (
         round_seconds=4,
         less_is_better=True,
         goals=(Goal("seconds until the label is printed", "value", 1.5),),
+    ),
+    Case(
+        name="onnx-cold",
+        title="The same, exported",
+        unit="s",
+        module="onnx_cold",
+        round_seconds=1,
+        less_is_better=True,
+        goals=(Goal("seconds until the label is printed", "value", 0.6),),
     ),
     Case(
         name="study",

@@ -29,5 +29,6 @@ from .errors import GreffeError as GreffeError
 from .evaluation.metrics import Evaluation as Evaluation
 from .inference.fill import Filling as Filling
 from .inference.prediction import Prediction as Prediction
+from .run import Calibration as Calibration
 
 __version__: str

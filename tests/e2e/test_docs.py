@@ -137,8 +137,8 @@ def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Path:
         count = 12 if name in ("valid", "test") else 24
         rows = (f"{label}\t{text}\n" for label, text in toy_reviews(count, seed=seed))
         (folder / f"{name}.tsv").write_text("".join(rows), "utf-8")
-    rows = (f'{label},"{text}"' for label, text in toy_reviews(5, seed=9))
-    (folder / "reviews.csv").write_text("label,text\n" + "\n".join(rows), "utf-8")
+    rows = (f'{n},2026-11-0{n},"{text}"' for n, (_, text) in enumerate(toy_reviews(5, seed=9)))
+    (folder / "reviews.csv").write_text("id,date,text\n" + "\n".join(rows), "utf-8")
     _write_lab_files(folder, texts)
     save_bert(folder / "models" / "camembert-base", texts)
     with quiet():

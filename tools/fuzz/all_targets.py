@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.fuzz import (
     command_targets,
     corpus_targets,
+    export_targets,
     foreign_targets,
     odd_file_targets,
     recipe_targets,
@@ -19,7 +20,7 @@ from tools.fuzz.targets import Target
 
 FAMILIES = (
     *(recipe_targets, run_targets, tensor_targets, tokenizer_targets),
-    foreign_targets,
+    *(foreign_targets, export_targets),
     *(corpus_targets, table_targets, text_targets, study_targets),
     *(odd_file_targets, command_targets),
 )

@@ -146,7 +146,9 @@ def _make_runs(folder: Path) -> None:
         changes=["train.threads=1"],
     )
     linear = api.linear(data=folder / "train.tsv", out=folder / "linear", base=base)
-    api.ensemble([classifier, linear], out=folder / "ensemble")
+    ensemble = api.ensemble([classifier, linear], out=folder / "ensemble")
+    for run, name in ((classifier, ""), (linear, "-linear"), (ensemble, "-ensemble")):
+        api.export(run, folder / f"exported{name}")
     with (
         mock.patch("greffe.pipelines.fit.Interruption", _StopsAtOnce),
         suppress(InterruptedRunError),

@@ -10,6 +10,7 @@ from greffe.config.option_groups import Without, flat_keywords
 from greffe.config.options import Output, Reading
 from greffe.interop.export_manifest import ExportFormat, Task
 from greffe.interop.huggingface.upload import check_upload, push_to_hub
+from greffe.interop.onnx.graph import OPSET
 from greffe.machine import memory_errors
 from greffe.pipelines.export import export_run
 from greffe.pipelines.labelled import Examples, load_examples
@@ -27,6 +28,7 @@ def export(
     task: Task | None = None,
     data: Examples | None = None,
     calibrated: bool = False,
+    opset: int = OPSET,
     reading: Annotated[Reading, Without("documents")],
     push: str | None = None,
     private: bool = False,
@@ -47,6 +49,7 @@ def export(
         task=task,
         examples=() if data is None else load_examples(data, reading),
         calibrated=calibrated,
+        opset=opset,
     )
     if push is not None:
         notice(f"uploaded to {push_to_hub(folder, push, private=private)}")

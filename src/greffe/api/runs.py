@@ -13,11 +13,11 @@ from typing import Annotated, Unpack
 
 import numpy as np
 
+from greffe.api.labeller import Labeller
 from greffe.baselines.linear_classifier import LinearClassifier
 from greffe.baselines.linear_runs import load_linear, predict_linear
 from greffe.config.option_groups import Without, flat_keywords
-from greffe.config.options import Computing, Labelling, Reading
-from greffe.config.sections import LongTexts
+from greffe.config.options import Computing, Labelling, LongTexts, Reading
 from greffe.data.tables import text_blocks
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError
@@ -32,7 +32,7 @@ from greffe.inference.int8_check import LABELLED_TEXTS, check_labels, report_acc
 from greffe.inference.placing import PlacedModel, generator_model
 from greffe.inference.predict import predict as predict_labels
 from greffe.inference.predict import require_classifier, window_logits
-from greffe.inference.prediction import Prediction, abstain_below, split_windows
+from greffe.inference.prediction import Prediction, split_windows
 from greffe.machine import guard_memory, memory_errors
 from greffe.model.model import Model
 from greffe.pipelines.calibrate import calibrate_run
@@ -47,7 +47,7 @@ AnyRun = str | Path | RunDirectory
 TableReading = Annotated[Reading, Without("documents")]
 
 
-class Run(RunDirectory):
+class Run(Labeller, RunDirectory):
     """One run on disk with its model, which is loaded when it is first needed."""
 
     computing: Labelling = Labelling()
@@ -99,35 +99,10 @@ class Run(RunDirectory):
         """Most tokens of a window; None for a linear classifier, which reads whole texts."""
         return None if self.manifest().kind == "linear" else self.model.spec.context
 
-    @memory_errors()
-    def predict(
-        self,
-        texts: Iterable[str],
-        *,
-        long: LongTexts = "windows",
-        min_score: float = 0.0,
-        calibrated: bool = False,
-    ) -> list[Prediction]:
-        """Return a label and probabilities for each text; a single text gives a list of one.
-
-        A prediction with a score below `min_score` abstains; its label is still the most likely
-        class. With `calibrated`, logits are divided by the run's temperature, see `calibrate`.
-        """
-        several = [texts] if isinstance(texts, str) else texts
-        return list(
-            self.stream_predictions(several, long=long, min_score=min_score, calibrated=calibrated)
-        )
-
-    def stream_predictions(
-        self,
-        texts: Iterable[str],
-        *,
-        long: LongTexts = "windows",
-        min_score: float = 0.0,
-        calibrated: bool = False,
+    def _label(
+        self, texts: Iterable[str], long: LongTexts, *, calibrated: bool
     ) -> Iterator[Prediction]:
-        """Yield predictions one by one, for more texts than fit into memory."""
-        return abstain_below(min_score, self._predictions(texts, long, self._scale(calibrated)))
+        return self._predictions(texts, long, self._scale(calibrated))
 
     def _scale(self, calibrated: bool) -> float:
         """Return the temperature to divide logits by."""

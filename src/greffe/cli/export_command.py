@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from greffe.cli import flags
+from greffe.config.bounds import Opset
 from greffe.config.option_groups import Without
 from greffe.config.options import Output, Reading
 
@@ -32,6 +33,9 @@ def export(
         typer.Option("--data", help="Labelled texts on which int8 is compared with fp32."),
     ] = None,
     calibrated: flags.Calibrated = False,
+    opset: Annotated[
+        int, flags.number(Opset, help="Version of the ONNX operators, 20 or newer.")
+    ] = 20,
     push: Annotated[
         str | None,
         typer.Option("--push", help="Upload the folder to the Hugging Face Hub, as owner/name."),
@@ -40,9 +44,10 @@ def export(
         bool, typer.Option("--private", help="With --push: a new repository is private.")
     ] = False,
 ) -> None:
-    """Write a run for other programs: as ONNX or in Hugging Face format.
+    """Write a run as ONNX or in Hugging Face format.
 
-    greffe predict and greffe evaluate open an ONNX folder too, without torch.
+    Other programs open the folder without greffe. greffe predict and greffe evaluate open one with
+    ONNX graphs too, without torch.
     """
     from greffe.api.exporting import export as export_run
 
@@ -54,6 +59,7 @@ def export(
         task=None if task is None else task.replace("-", "_"),
         data=data,
         calibrated=calibrated,
+        opset=opset,
         push=push,
         private=private,
     )

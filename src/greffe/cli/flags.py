@@ -15,6 +15,7 @@ import typer
 from greffe.config.bounds import FractionBelowOne, bounds_of
 from greffe.config.field_docs import field_docs
 from greffe.config.option_groups import Flag, group_parameters
+from greffe.config.options import LongTexts
 
 _PATHS = {"Examples": Path, "Recipe": Path, "RunDirectory": Path, "Tokenizer": Path}
 """Types of fields that only Python callers can pass; on the command line they are paths."""
@@ -32,7 +33,6 @@ RunPath = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run's folder, greffe-fr or hf:owner/name.")
 ]
 Language = Literal["en", "fr"]
-LongTexts = Literal["windows", "cut"]
 Valid = Annotated[
     float, number(FractionBelowOne, "--valid", help="Fraction of documents to hold out.")
 ]

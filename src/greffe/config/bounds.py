@@ -69,6 +69,7 @@ GradientNorm = Annotated[float, Interval(ge=0, le=1e9)]
 Wavelength = Annotated[float, Interval(gt=1, le=1e12)]
 OptionalWavelength = Annotated[float, Interval(ge=0, le=1e12)]
 Temperature = Annotated[float, Interval(ge=0, le=1e4)]
+Opset = Annotated[int, Interval(ge=1, le=1000)]
 CalibrationTemperature = Annotated[float, Interval(ge=0.05, le=20)]
 """Beyond them nothing is left to fit: all probabilities are 0 or 1, or all are equal."""
 

@@ -78,8 +78,11 @@ def group_parameters(function: Callable[..., Any]) -> dict[str, GroupParameter]:
     for name, parameter in inspect.signature(function).parameters.items():
         annotation = parameter.annotation
         if isinstance(annotation, str):
-            # One by one: what a function returns may be a type that is imported later.
-            annotation = eval(annotation, inspect.unwrap(function).__globals__)
+            # One by one: others may be types that are imported later.
+            try:
+                annotation = eval(annotation, inspect.unwrap(function).__globals__)
+            except NameError:  # a type that is imported for type checkers only is no group
+                continue
         excluded: tuple[str, ...] = ()
         if get_origin(annotation) is Annotated:
             annotation, *marks = get_args(annotation)

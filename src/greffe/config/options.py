@@ -25,6 +25,8 @@ Documents = Literal["line", "paragraph", "file"]
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 PrecisionName = Literal["auto", "fp32", "bf16"]
 InferencePrecision = Literal["auto", "fp32", "bf16", "int8"]
+LongTexts = Literal["windows", "cut"]
+"""How much of a text longer than the context is read: all of it in windows, or its beginning."""
 TokenizerKind = Literal["bpe", "unigram"]
 STUDY_SEEDS = 8
 

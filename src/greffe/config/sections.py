@@ -35,15 +35,13 @@ from greffe.config.bounds import (
 from greffe.config.components import Direction, ObjectiveSpec, PositionSpec
 from greffe.config.families import NATIVE, FamilyName
 from greffe.config.lora import LoraSpec, tuple_of_list
-from greffe.config.options import DeviceName, PrecisionName
+from greffe.config.options import DeviceName, LongTexts, PrecisionName
 from greffe.config.spans import Span
 from greffe.config.spec import Spec
 from greffe.errors import RecipeError
 
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
 Pooler = Literal["last", "first", "mean", "max", "mean+max"]
-LongTexts = Literal["windows", "cut"]
-"""How much of a text longer than the context is read: all of it in windows, or its beginning."""
 Betas = Annotated[tuple[FractionBelowOne, FractionBelowOne], BeforeValidator(tuple_of_list)]
 
 

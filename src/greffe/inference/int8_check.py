@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from greffe.config.sections import LongTexts
+from greffe.config.options import LongTexts
 from greffe.data.tokenizer import Tokenizer
 from greffe.inference.predict import predict
 from greffe.model.model import Model

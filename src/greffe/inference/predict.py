@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from torch import Tensor
 
-from greffe.config.sections import LongTexts
+from greffe.config.options import LongTexts
 from greffe.data.tables import text_blocks
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import MismatchError

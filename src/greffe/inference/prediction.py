@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from greffe.config.bounds import Fraction, check_number
-from greffe.config.sections import LongTexts
+from greffe.config.options import LongTexts
 
 MIN_PROBABILITY = 1e-6
 """Smaller probabilities count as this one: as features, no text outweighs all others."""

@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from greffe.config.bounds import Fraction
+from greffe.config.bounds import CalibrationTemperature, Fraction
 from greffe.config.recorded import Count, Moment
 from greffe.config.spec import Spec
 from greffe.errors import CorruptError
@@ -28,6 +28,8 @@ EXPORT_FILE = "export.json"
 MODEL_FILE = "model.onnx"
 LINEAR_GRAPH_FILE = "linear.onnx"
 TERMS_FILE = "terms.json"
+TOKENIZER_FILE = "tokenizer.json"
+FEATURE_RUNS = "feature_runs"
 
 ExportFormat = Literal["onnx", "onnx-int8", "huggingface"]
 Task = Literal["classification", "features", "next_token"]
@@ -99,7 +101,7 @@ class ExportManifest(Spec):
     """Of model.onnx; None: the folder has none."""
     linear: LinearInput | None = None
     """Of a linear classifier."""
-    temperature: float | None = Field(default=None, gt=0)
+    temperature: CalibrationTemperature | None = None
     """What logits are divided by before they become probabilities; None: nothing."""
     int8: Int8Check | None = None
     """None: not quantized, or not checked."""

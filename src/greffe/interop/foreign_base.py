@@ -13,12 +13,14 @@ from greffe.config.components import HeadSpec
 from greffe.config.sections import ModelSpec
 from greffe.data.tokenizer import Tokenizer
 
+PretrainedAs = Literal["masked", "causal", "hybrid"]
+
 
 @dataclass(frozen=True)
 class ForeignBase:
     """What every reader of a foreign format returns; sizes, names and shapes fit together."""
 
-    objective: Literal["masked", "causal"]
+    objective: PretrainedAs
     """How it was pretrained."""
     model: ModelSpec
     vocab: int
@@ -32,3 +34,5 @@ class ForeignBase:
     """Of the base, and of its pooler, counted in the files."""
     folded: Mapping[str, int] = field(default_factory=dict)
     """Those that are part of others here, or cut, by what they are."""
+    recipe: Literal["small", "lab"] = "small"
+    """Whose choices for training suit it, if it is small."""

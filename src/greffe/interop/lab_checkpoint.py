@@ -60,6 +60,7 @@ def read_lab_checkpoint(path: Path, read_tokenizer: Callable[[int], Tokenizer]) 
         tokenizer=read_tokenizer(vocab),
         files=[path],
         parameters=plan.published(shapes),
+        recipe="lab",
     )
 
 

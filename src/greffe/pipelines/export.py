@@ -19,6 +19,7 @@ from greffe.interop.export_manifest import (
 )
 from greffe.interop.huggingface.export import write_huggingface
 from greffe.interop.onnx.exported import ExportedFolder
+from greffe.interop.onnx.graph import OPSET
 from greffe.interop.onnx.write import OnnxOptions, export_manifest, write_onnx
 from greffe.output_folder import CARD_FILE, OutputFolder
 from greffe.pipelines.export_card import export_card
@@ -39,6 +40,7 @@ def export_run(
     task: Task | None = None,
     examples: Sequence[Example] = (),
     calibrated: bool = False,
+    opset: int = OPSET,
 ) -> Path:
     """Write a run in another format; nothing is written unless the result is what it should be.
 
@@ -64,6 +66,7 @@ def export_run(
                 choose_task(run, task),
                 int8=format == "onnx-int8",
                 temperature=run.require_calibration().temperature if calibrated else None,
+                opset=opset,
             )
             manifest = _write_onnx(run, made, options, examples)
         write_json(made / EXPORT_FILE, manifest.model_dump(mode="json"))
@@ -151,19 +154,22 @@ def _with_check(
     examples: Sequence[Example],
 ) -> ExportManifest:
     """Compare the accuracies in int8 and fp32; refuse a folder that has lost too much."""
+    if options.task != "classification":
+        if examples:
+            raise InputError(
+                "Labelled texts check the accuracy of a classifier.",
+                expected="no --data",
+                found=f"--data for {options.task.replace('_', ' ')}",
+                hint="leave it out",
+            )
+        notice("int8 was not checked: only the accuracy of a classifier can be compared")
+        return manifest
     if not examples:
         notice(
             "int8 was not checked: give labelled texts with --data, on which its accuracy is "
             "compared with that of fp32"
         )
         return manifest
-    if options.task != "classification":
-        raise InputError(
-            "Labelled texts check the accuracy of a classifier.",
-            expected="no --data",
-            found=f"--data for {options.task.replace('_', ' ')}",
-            hint="leave it out",
-        )
     some = examples[:CHECKED_TEXTS]
     targets = label_indices(manifest.labels, [example.label for example in some])
     texts = [example.text for example in some]

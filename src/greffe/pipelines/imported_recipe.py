@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from greffe.config.components import ObjectiveSpec
-from greffe.config.families import NATIVE
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import shipped_recipe
 from greffe.config.sections import Classification, FinetuneSpec, TokenizerSpec, TrainSpec
@@ -54,8 +53,8 @@ def imported_recipe(base: ForeignBase, name: str, weights: int) -> Recipe:
     - Up to 10 million weights, the choices of the recipe `small` are kept; of the lab's own base,
       those of the lab.
     """
-    is_lab = base.model.family == NATIVE
-    usual = shipped_recipe("lab" if is_lab else "small")
+    is_lab = base.recipe == "lab"
+    usual = shipped_recipe(base.recipe)
     finetune, classification, train = usual.finetune, usual.classification, usual.train
     if weights > SMALL and not is_lab:
         rates = next(rates for rates in TABLE if weights <= rates.most)

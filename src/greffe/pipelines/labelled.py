@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from greffe.config.options import Reading, Tables
-from greffe.config.sections import LongTexts
+from greffe.config.options import LongTexts, Reading, Tables
 from greffe.data.tables import (
     LONGEST_TEXT,
     Example,

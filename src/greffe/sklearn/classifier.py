@@ -14,8 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, check_scalar
 
-from greffe.config.options import DeviceName, Labelling, PrecisionName
-from greffe.config.sections import LongTexts
+from greffe.config.options import DeviceName, Labelling, LongTexts, PrecisionName
 from greffe.data.tables import Example, split_examples
 from greffe.errors import InterruptedRunError
 from greffe.progress import quiet

@@ -208,7 +208,7 @@ def test_csv_with_broken_quotes_is_refused(tmp_path: Path, content: str, line: i
 def test_a_quote_never_closed_does_not_swallow_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greffe.data.rows.LONGEST_RECORD", 1 << 20)
+    monkeypatch.setattr("greffe.data.csv_records.LONGEST_RECORD", 1 << 20)
     source = written(tmp_path / "a.csv", 'text,label\n"' + "bon,1\n" * 300_000)
     with pytest.raises(DataError, match=r"line 2 of .*a\.csv exceeds"):
         documents(source)

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
 from torch import Tensor
 
 from greffe.errors import RunError
+from greffe.model.tensor_header import read_header
 from greffe.model.tensor_writer import write_tensors
 from greffe.model.weights import load_tensors, stream_hash, tensors_hash
 
@@ -43,3 +45,12 @@ def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_hash_of_tensors_that_come_one_by_one_is_the_same() -> None:
     assert stream_hash(iter(sorted(TENSORS.items()))) == tensors_hash(TENSORS)
+
+
+def test_metadata_is_for_other_programs(tmp_path: Path) -> None:
+    path = tmp_path / "tensors.safetensors"
+    write_tensors(path, {"a": (2,)}, [("a", torch.ones(2))], {"format": "pt"})
+    with safe_open(path, "pt") as file:
+        assert file.metadata() == {"format": "pt"}
+        assert torch.equal(file.get_tensor("a"), torch.ones(2))
+    assert read_header(path).shapes == {"a": (2,)}

@@ -1,7 +1,7 @@
 """ESM: the class of transformers that has the shape of greffe's own masked models.
 
 It was made for proteins, and nothing in it knows of them but a head for contacts, which is written
-as zeros. It is written only: published models are of no use for texts.
+as zeros. Published models scale their embeddings (token_dropout), and are refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Esm(Family):
-    """Pre-norm encoder with rotary positions. It has no name, and thus is not registered."""
+    """Pre-norm encoder with rotary positions: a form of greffe's models, without a name."""
 
     model_types: ClassVar[tuple[str, ...]] = ("esm",)
     objective: ClassVar[Literal["masked", "causal"]] = "masked"
@@ -38,15 +38,19 @@ class Esm(Family):
     classes: ClassVar[Mapping[str, str]] = {"masked_token": "EsmForMaskedLM"}
 
     def model(self, config: Config) -> dict[str, Any]:
+        if config.text("position_embedding_type", "absolute") != "rotary":
+            raise config.unsupported("position_embedding_type", "rotary")
+        for name in ("token_dropout", "emb_layer_norm_before", "is_decoder", "is_folding_model"):
+            config.require(name, False)
         return {
             "width": config.integer("hidden_size"),
             "layers": config.integer("num_hidden_layers"),
             "heads": config.integer("num_attention_heads"),
             "feed_forward": config.integer("intermediate_size"),
             "context": config.integer("max_position_embeddings"),
-            "position": {"kind": "rotary", "base": config.number("rope_theta")},
+            "position": {"kind": "rotary", "base": config.number("rope_theta", 10_000.0)},
             "norm": "pre",
-            "norm_epsilon": config.number("layer_norm_eps"),
+            "norm_epsilon": config.number("layer_norm_eps", 1e-12),
             "activation": "gelu",
             "head_activation": "gelu",
             "tied": config.flag("tie_word_embeddings", True),
@@ -82,7 +86,15 @@ class Esm(Family):
                 **_blocks(model),
                 **linear("final_norm", "esm.encoder.emb_layer_norm_after"),
             },
-            heads={"masked_token": ForeignHead(MaskedTokenHead(tied=model.tied), head)},
+            heads={
+                "masked_token": ForeignHead(
+                    MaskedTokenHead(tied=model.tied), head, copies=("lm_head.decoder.weight",)
+                )
+            },
+            folded={
+                "contacts": model.layers * model.heads + 1,
+                "frequencies": model.head_width // 2,
+            },
         )
 
 

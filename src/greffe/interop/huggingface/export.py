@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -20,30 +19,21 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.errors import RunError
 from greffe.interop.huggingface.config import CONFIG_FILE
 from greffe.interop.huggingface.exported_card import exported_card
-from greffe.interop.huggingface.family import Parts, SpecialIds
+from greffe.interop.huggingface.family import LANGUAGE_HEADS, Parts, SpecialIds
 from greffe.interop.huggingface.files import SAFETENSORS
-from greffe.interop.huggingface.stock_classes import LANGUAGE_HEADS, StockClass, stock_class
-from greffe.model.heads.classification_head import ClassificationHead
+from greffe.interop.huggingface.own_code import (
+    AUTO_CLASSES,
+    CODE,
+    OWN_CLASSES,
+    code,
+    own_config,
+)
+from greffe.interop.huggingface.stock_classes import StockClass, stock_class
 from greffe.model.tensor_writer import write_tensors
 from greffe.output_folder import CARD_FILE
 from greffe.run import Manifest, RunDirectory
 from greffe.storage import write_atomic, write_json
 from greffe.training.checkpoint import load_tokenizer, run_weights
-
-CODE = ("configuration_greffe.py", "layers_greffe.py", "modeling_greffe.py")
-OWN_CLASSES = {
-    "": "GreffeModel",
-    "next_token": "GreffeForCausalLM",
-    "masked_token": "GreffeForMaskedLM",
-    "classification": "GreffeForSequenceClassification",
-}
-AUTO_CLASSES = {
-    "": "AutoModel",
-    "next_token": "AutoModelForCausalLM",
-    "masked_token": "AutoModelForMaskedLM",
-    "classification": "AutoModelForSequenceClassification",
-}
-"""By head, as in OWN_CLASSES."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +58,7 @@ def write_huggingface(run: RunDirectory, folder: Path) -> HuggingFaceExport:
     special = SpecialIds(tokenizer.pad, tokenizer.sos, tokenizer.eos)
     stock = stock_class(model, manifest, special)
     if stock is None:
-        config = _own_config(model, manifest, special)
+        config = own_config(model, manifest, special)
         tensors = {name: weights[name] for name in _own_names(weights)}
     else:
         config = {**stock.config.values, "architectures": [stock.name]}
@@ -95,7 +85,7 @@ def write_huggingface(run: RunDirectory, folder: Path) -> HuggingFaceExport:
     write_atomic(folder / "tokenizer.json", content.encode())
     write_json(folder / "tokenizer_config.json", _tokenizer_config(tokenizer, model))
     for name in CODE if stock is None else ():
-        write_atomic(folder / name, _code(name))
+        write_atomic(folder / name, code(name))
     write_atomic(folder / CARD_FILE, card.encode("utf-8", "replace"))
     write_json(folder / CONFIG_FILE, {**config, "dtype": "float32"})
     return export
@@ -117,44 +107,6 @@ def _main_head(manifest: Manifest) -> str:
     return next((kind for kind in OWN_CLASSES if kind in manifest.heads), "")
 
 
-# --- configuration --------------------------------------------------------------------------------
-
-
-def _own_config(model: ModelSpec, manifest: Manifest, special: SpecialIds) -> dict[str, Any]:
-    """Return the config.json of a model whose code is in the folder."""
-    kinds = [kind for kind in OWN_CLASSES if kind in manifest.heads]
-    directions = [manifest.direction] if manifest.direction else manifest.directions
-    return {
-        "model_type": "greffe",
-        "architectures": [OWN_CLASSES[kind] for kind in kinds] or [OWN_CLASSES[""]],
-        "auto_map": {
-            "AutoConfig": "configuration_greffe.GreffeConfig",
-            **{AUTO_CLASSES[kind]: f"modeling_greffe.{OWN_CLASSES[kind]}" for kind in ("", *kinds)},
-        },
-        "vocab_size": manifest.vocab,
-        **model.model_dump(mode="json", exclude={"family"}),
-        "causal": directions == ["causal"],
-        "pad_token_id": special.pad,
-        "bos_token_id": special.first,
-        "eos_token_id": special.last,
-        "tie_word_embeddings": False,
-        **_classes(manifest),
-    }
-
-
-def _classes(manifest: Manifest) -> dict[str, Any]:
-    head = manifest.heads.get("classification")
-    if not isinstance(head, ClassificationHead):
-        return {}
-    return {
-        "id2label": {str(number): label for number, label in enumerate(manifest.labels)},
-        "label2id": {label: number for number, label in enumerate(manifest.labels)},
-        "problem_type": "single_label_classification",
-        "pooler": head.pooler,
-        "classifier_dropout": head.dropout,
-    }
-
-
 def _tokenizer_config(tokenizer: Tokenizer, model: ModelSpec) -> dict[str, Any]:
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -165,9 +117,6 @@ def _tokenizer_config(tokenizer: Tokenizer, model: ModelSpec) -> dict[str, Any]:
         "clean_up_tokenization_spaces": False,
         "model_input_names": ["input_ids", "attention_mask"],
     }
-
-
-# --- tensors and code -----------------------------------------------------------------------------
 
 
 def _own_names(weights: Mapping[str, Tensor]) -> list[str]:
@@ -194,9 +143,3 @@ def _foreign_tensors(
         for source, tensor in zip(part.sources, part.split(weights[name]), strict=True):
             for each in dict.fromkeys((source, repeated.get(source, source))):
                 yield each.removeprefix(prefix), tensor
-
-
-def _code(name: str) -> bytes:
-    """Return a file of the code that goes along with a model."""
-    folder = resources.files("greffe") / "interop" / "huggingface" / "remote_code"
-    return (folder / name).read_bytes()

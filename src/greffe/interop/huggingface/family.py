@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from greffe.config.components import HeadSpec
+from greffe.config.families import NATIVE
 from greffe.config.sections import ModelSpec
+from greffe.interop.foreign_base import PretrainedAs
 from greffe.interop.huggingface.config import CONFIG_FILE, Config
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+LANGUAGE_HEADS = ("next_token", "masked_token")
 Parts = dict[str, "Part"]
 """The parts of a base or a head: the name of each tensor of greffe, and what it is made of."""
 
@@ -78,8 +81,9 @@ class Family(ABC):
     registry: ClassVar[dict[str, Family]] = {}
     """All families by name, filled by the import of their modules."""
 
-    name: ClassVar[str]
-    """As in model.family, and the name of the recipe that trains it from nothing."""
+    name: ClassVar[str] = NATIVE
+    """As in model.family, and the name of the recipe that trains it from nothing. One without a
+    name of its own is not registered: it is another form of greffe's models."""
     model_types: ClassVar[tuple[str, ...]]
     """As in config.json."""
     objective: ClassVar[Literal["masked", "causal"]]
@@ -105,6 +109,10 @@ class Family(ABC):
     def vocab(self, config: Config) -> int:
         """Return the number of rows of the embedding."""
         return config.integer("vocab_size")
+
+    def pretrained_as(self, config: Config) -> PretrainedAs:
+        """Return the kind of the objective that a base was pretrained with."""
+        return self.objective
 
     @abstractmethod
     def choices(self, model: ModelSpec, special: SpecialIds) -> dict[str, Any]:

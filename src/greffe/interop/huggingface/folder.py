@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from greffe.config.components import HeadSpec
+from greffe.config.families import NATIVE
 from greffe.config.sections import ModelSpec, TokenizerSpec
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import CorruptError, InputError, MismatchError, quote
@@ -15,8 +16,10 @@ from greffe.interop.foreign_base import ForeignBase
 from greffe.interop.huggingface import families
 from greffe.interop.huggingface.assemble import plan_tensors
 from greffe.interop.huggingface.config import CONFIG_FILE, Config
+from greffe.interop.huggingface.esm import Esm
 from greffe.interop.huggingface.family import Family
 from greffe.interop.huggingface.files import open_tensor_files
+from greffe.interop.huggingface.own_code import Own
 from greffe.model.formulas import count_parameters
 from greffe.model.memory import require_memory, weights_need
 from greffe.storage import first_problem, read_json
@@ -46,7 +49,7 @@ def read_folder(folder: Path, read_tokenizer: Callable[[int], Tokenizer]) -> For
     parameters = plan.published(files.shapes)
     _check_count(config, model, vocab, plan.heads, layout.folded, parameters)
     return ForeignBase(
-        objective=family.objective,
+        objective=family.pretrained_as(config),
         model=model,
         vocab=vocab,
         heads=plan.heads,
@@ -78,7 +81,8 @@ def read_config(folder: Path) -> Config:
 def find_family(config: Config) -> Family:
     """Return the family of a configuration, by its model_type."""
     name = config.values.get("model_type")
-    by_type = {kind: family for family in Family.registry.values() for kind in family.model_types}
+    known = (*Family.registry.values(), Own(), Esm())
+    by_type = {kind: family for family in known for kind in family.model_types}
     if not isinstance(name, str) or name not in by_type:
         raise InputError(
             f"{config.source} is of a family that greffe does not know.",
@@ -114,7 +118,7 @@ def _check_count(
 def _model(family: Family, config: Config) -> tuple[ModelSpec, int]:
     """Return the shape of the base, with bounds checked, and the rows of its embedding."""
     try:
-        model = ModelSpec.model_validate({**family.model(config), "family": family.name})
+        model = ModelSpec.model_validate({"family": family.name, **family.model(config)})
         vocab = TokenizerSpec(vocab=family.vocab(config)).vocab
     except ValidationError as error:
         raise InputError(
@@ -122,7 +126,7 @@ def _model(family: Family, config: Config) -> tuple[ModelSpec, int]:
             expected="sizes that belong together, within greffe's bounds",
             found=first_problem(error),
         ) from None
-    has_table = model.position.kind == "learned"
-    if not has_table and model.context > LONGEST_CONTEXT:
+    is_exact = model.position.kind == "learned" or family.name == NATIVE
+    if not is_exact and model.context > LONGEST_CONTEXT:
         model = model.model_copy(update={"context": LONGEST_CONTEXT})
     return model, vocab

@@ -19,10 +19,8 @@ from greffe.errors import GreffeError
 from greffe.interop.huggingface import families
 from greffe.interop.huggingface.config import Config
 from greffe.interop.huggingface.esm import Esm
-from greffe.interop.huggingface.family import Family, SpecialIds
+from greffe.interop.huggingface.family import LANGUAGE_HEADS, Family, SpecialIds
 from greffe.run import Manifest
-
-LANGUAGE_HEADS = ("next_token", "masked_token")
 
 assert families  # importing them registers them
 

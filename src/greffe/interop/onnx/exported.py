@@ -12,7 +12,9 @@ import numpy as np
 from tokenizers import Tokenizer as Backend
 
 from greffe.baselines.terms import TermCounter
-from greffe.config.sections import LongTexts
+from greffe.baselines.tfidf import BLOCKS
+from greffe.config.options import LongTexts
+from greffe.data.foreign_backend import guarded
 from greffe.data.padding import group_by_length, pad_ids
 from greffe.data.tables import text_blocks
 from greffe.errors import CorruptError, InputError
@@ -24,9 +26,12 @@ from greffe.inference.prediction import (
     split_windows,
 )
 from greffe.interop.export_manifest import (
+    EXPORT_FILE,
+    FEATURE_RUNS,
     LINEAR_GRAPH_FILE,
     MODEL_FILE,
     TERMS_FILE,
+    TOKENIZER_FILE,
     ExportManifest,
     LinearInput,
     Task,
@@ -34,7 +39,6 @@ from greffe.interop.export_manifest import (
     open_export,
 )
 from greffe.interop.onnx.session import Session, in_parallel
-from greffe.run import FEATURE_RUNS, TOKENIZER_FILE
 from greffe.storage import read_file, read_json
 
 BATCH_TOKENS = 1024
@@ -54,6 +58,12 @@ class ExportedFolder:
     def __init__(self, folder: str | Path) -> None:
         self.path = Path(folder)
         self.manifest: ExportManifest = open_export(self.path)
+        if self.manifest.task == "classification" and len(self.manifest.labels) < 2:
+            raise self._damaged("two labels or more", f"{len(self.manifest.labels)}")
+        if self.manifest.text is None and (
+            self.manifest.linear is None or self.manifest.linear.base_columns
+        ):
+            raise self._damaged("how the model reads text", "nothing")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
@@ -122,7 +132,10 @@ class ExportedFolder:
         return mean_vectors(read.values, read.windows)
 
     def _mean_probabilities(self, read: Read) -> np.ndarray:
-        logits = read.values.astype(np.float64) / (self.manifest.temperature or 1.0)
+        if not read.tokens:
+            return np.empty((0, len(self.labels)))
+        logits = self._check_classes(read.values).astype(np.float64)
+        logits /= self.manifest.temperature or 1.0
         return mean_over_windows(softmax(logits), read.windows)
 
     def _predictions(self, texts: Iterable[str], long: LongTexts) -> Iterator[Prediction]:
@@ -136,6 +149,20 @@ class ExportedFolder:
             for row, windows, tokens in zip(rows, read.windows, read.tokens, strict=True):
                 cut = tokens - sum(map(len, windows))
                 yield Prediction.of(self.labels, row, windows=len(windows), cut=cut)
+
+    def _damaged(self, expected: str, found: str) -> CorruptError:
+        return CorruptError(
+            f"{self.path / EXPORT_FILE} does not belong to its folder.",
+            expected=expected,
+            found=found,
+            hint="copy the folder again, or repeat greffe export",
+        )
+
+    def _check_classes(self, logits: np.ndarray) -> np.ndarray:
+        """Return the logits if there is one for each label."""
+        if logits.shape[1] != len(self.labels):
+            raise self._damaged(f"{logits.shape[1]} labels", f"{len(self.labels)}")
+        return logits
 
     def _require(self, task: Task) -> None:
         if self.manifest.task != task:
@@ -167,10 +194,7 @@ class TextReader:
         self.session = Session(folder / MODEL_FILE)
         path = folder / TOKENIZER_FILE
         content = read_file(path, "a tokenizer")
-        try:
-            self._backend = Backend.from_str(content.decode())
-        except Exception as error:  # the library raises nothing narrower
-            raise CorruptError(f"{path} cannot be read.", found=str(error)) from None
+        self._backend = guarded(f"{path} cannot be read.", Backend.from_str, content.decode())
         # Text that spells a special token is text. This setting is not part of the file.
         self._backend.encode_special_tokens = True
 
@@ -189,9 +213,10 @@ class TextReader:
             inputs = {"input_ids": padded, "attention_mask": mask.astype(np.int64)}
             return self.session.run(output, inputs)
 
+        if not rows:
+            return Read(np.empty((0, 1), np.float32), windows, [])
         found = in_parallel(work, batches)
-        width = found[0].shape[1] if found else 0
-        result = np.empty((len(rows), width), np.float32)
+        result = np.empty((len(rows), found[0].shape[1]), np.float32)
         for batch, part in zip(batches, found, strict=True):
             result[batch] = part
         return Read(result, windows, [len(each) for each in ids])
@@ -239,10 +264,10 @@ class LinearModel:
                 row["features"] = features[start : start + len(block)]
             inputs.append(row)
         found = [self._session.run("logits", row) for row in inputs]
-        temperature = self._owner.manifest.temperature or 1.0
-        width = len(self._owner.labels)
-        logits = np.concatenate([np.empty((0, width), np.float32), *found])
-        return softmax(logits.astype(np.float64) / temperature)
+        if not found:
+            return np.empty((0, len(self._owner.labels)))
+        logits = self._owner._check_classes(np.concatenate(found)).astype(np.float64)
+        return softmax(logits / (self._owner.manifest.temperature or 1.0))
 
     def _features(self, texts: Sequence[str]) -> np.ndarray | None:
         parts = [self._owner._base_features(texts)] if self._has_base else []
@@ -264,11 +289,19 @@ def _open_terms(folder: Path, linear: LinearInput) -> dict[str, TermCounter]:
         return {}
     path = folder / TERMS_FILE
     terms = read_json(path, "the terms of a linear classifier")
-    sizes = {name: len(words) for name, words in terms.items()} if isinstance(terms, dict) else {}
-    if sizes != linear.blocks:
+    sizes = (
+        {name: len(words) for name, words in terms.items() if _are_terms(words)}
+        if isinstance(terms, dict)
+        else {}
+    )
+    if sizes != linear.blocks or not sizes.keys() <= BLOCKS.keys():
         raise CorruptError(
             f"{path} does not belong to the graph.",
             expected=f"terms of {', '.join(linear.blocks)}",
             found=", ".join(sizes) or "none",
         )
     return {name: TermCounter(name, words) for name, words in terms.items()}
+
+
+def _are_terms(words: Any) -> bool:
+    return isinstance(words, list) and all(isinstance(word, str) for word in words)

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from greffe.errors import MissingExtraError
+from greffe.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     import onnx
 
 OPSET = 20
-"""Of the operators: the first with Gelu as one of them."""
-IR_VERSION = 9
-"""Of the file format: the one that came with this opset."""
+"""Of the operators: the first with Gelu as one of them. Newer ones have the same operators."""
 PRODUCER = "greffe"
 Value = str
 """The name of a value in the graph."""
@@ -32,13 +30,11 @@ Type = Literal["int64", "float32", "bool"]
 class Graph:
     """Nodes and constants. With `int8`, matrices are quantized as they are added."""
 
-    def __init__(self, *, int8: bool = False) -> None:
-        try:
-            import onnx
-        except ImportError:
-            raise MissingExtraError("onnx", "onnx", "Export to ONNX") from None
-        self._onnx = onnx
+    def __init__(self, *, int8: bool = False, opset: int = OPSET) -> None:
+        self._onnx = import_onnx()
+        check_opset(opset)
         self.is_int8 = int8
+        self.opset = opset
         self._nodes: list[onnx.NodeProto] = []
         self._constants: list[onnx.TensorProto] = []
         self._shared: dict[tuple[Any, ...], Value] = {}
@@ -158,8 +154,9 @@ class Graph:
         )
         model = helper.make_model(
             graph,
-            opset_imports=[helper.make_opsetid("", OPSET)],
-            ir_version=IR_VERSION,
+            opset_imports=(opsets := [helper.make_opsetid("", self.opset)]),
+            # The oldest file format that has the opset: others than the newest runtime read it.
+            ir_version=helper.find_min_ir_version_for(opsets),
             producer_name=PRODUCER,
         )
         helper.set_model_props(model, dict(metadata))
@@ -168,10 +165,36 @@ class Graph:
         return content
 
     def _described(self, name: str, kind: Type, axes: Axes) -> onnx.ValueInfoProto:
-        return self._onnx.helper.make_tensor_value_info(name, self._type(kind), list(axes))
+        described: onnx.ValueInfoProto = self._onnx.helper.make_tensor_value_info(
+            name, self._type(kind), list(axes)
+        )
+        return described
 
     def _type(self, kind: Type) -> int:
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
+
+
+def import_onnx() -> Any:
+    """Return the module onnx, which is optional."""
+    try:
+        import onnx
+    except ImportError:
+        raise MissingExtraError("onnx", "onnx", "Export to ONNX") from None
+    return onnx
+
+
+def check_opset(opset: int) -> None:
+    """Raise an error unless graphs can be written for this version of the operators."""
+    newest = import_onnx().defs.onnx_opset_version()
+    if not OPSET <= opset <= newest:
+        raise InputError(
+            f"Graphs cannot be written for opset {opset}.",
+            expected=f"{OPSET} to {newest}",
+            found=str(opset),
+            hint=f"leave it out: {OPSET} is what most runtimes know"
+            if opset < OPSET
+            else "use a lower one, or install a newer onnx",
+        )
 
 
 def quantized(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

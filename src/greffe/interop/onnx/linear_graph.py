@@ -5,23 +5,21 @@ Texts become counts of terms outside the graph; what TF-IDF makes of the counts 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from greffe.baselines.linear_classifier import LinearClassifier
 from greffe.interop.onnx.graph import Graph, Value
-from greffe.interop.onnx.task_graphs import add_class_outputs
+from greffe.interop.onnx.task_graphs import GraphOptions, add_class_outputs
 
 
 def linear_graph(
-    classifier: LinearClassifier, *, temperature: float, metadata: Mapping[str, str]
+    classifier: LinearClassifier, *, temperature: float, options: GraphOptions
 ) -> bytes:
     """Return counts of each block and features → logits and probabilities [batch, classes].
 
     Terms and counts of a block are [batch, most terms of a text]; a count of zero is padding.
     """
-    graph = Graph()
+    graph = Graph(opset=options.opset)
     scores = [graph.constant(classifier.bias[None].astype(np.float32))]
     first = 0
     idf = {} if classifier.tfidf is None else classifier.tfidf.idf
@@ -39,7 +37,7 @@ def linear_graph(
     for each in scores[1:]:
         logits = graph.add("Add", logits, each)
     add_class_outputs(graph, logits, classifier.settings.classes, temperature)
-    return graph.model("linear", metadata)
+    return graph.model("linear", options.metadata)
 
 
 def _add_terms(graph: Graph, name: str, idf: np.ndarray, weights: np.ndarray) -> Value:

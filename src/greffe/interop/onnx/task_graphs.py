@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from greffe.config.sections import Pooler
 from greffe.interop.onnx.base_graph import Rows, add_base, array, read_rows
-from greffe.interop.onnx.graph import Graph, Value
+from greffe.interop.onnx.graph import OPSET, Graph, Value
 from greffe.model.heads.classification_head import Classification
 from greffe.model.model import Model
 
 LEAST = float(np.finfo(np.float32).min)
 
 
+@dataclass(frozen=True)
+class GraphOptions:
+    """What all graphs have in common."""
+
+    int8: bool = False
+    opset: int = OPSET
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    """What the file says of itself."""
+
+
 def classification_graph(
-    model: Model, *, causal: bool, temperature: float, int8: bool, metadata: Mapping[str, str]
+    model: Model, *, causal: bool, temperature: float, options: GraphOptions
 ) -> bytes:
     """Return tokens → logits and probabilities [batch, classes].
 
     The probabilities are those of the logits divided by a temperature.
     """
-    graph = Graph(int8=int8)
+    graph = Graph(int8=options.int8, opset=options.opset)
     rows = read_rows(graph)
     hidden = add_base(graph, model, rows, causal=causal)
     head = model.heads["classification"]
@@ -31,15 +42,15 @@ def classification_graph(
     # Few outputs: quantizing them would save nothing.
     logits = graph.exact_linear(pooled, array(head.score.weight), array(head.score.bias))
     add_class_outputs(graph, logits, head.score.out_features, temperature)
-    return graph.model("classification", metadata)
+    return graph.model("classification", options.metadata)
 
 
-def features_graph(model: Model, *, causal: bool, int8: bool, metadata: Mapping[str, str]) -> bytes:
+def features_graph(model: Model, *, causal: bool, options: GraphOptions) -> bytes:
     """Return tokens → features [batch, columns], those of `baselines.features`.
 
     Mean embedding, mean of the last layer, and the last layer at the last token.
     """
-    graph = Graph(int8=int8)
+    graph = Graph(int8=options.int8, opset=options.opset)
     rows = read_rows(graph)
     hidden = add_base(graph, model, rows, causal=causal)
     embedded = graph.lookup(array(model.base.embedding.weight), rows.ids)
@@ -51,12 +62,12 @@ def features_graph(model: Model, *, causal: bool, int8: bool, metadata: Mapping[
     columns = model.spec.token_width + 2 * model.spec.width
     features = graph.add("Concat", *parts, axis=1)
     graph.output(features, "features", "float32", ("batch", columns))
-    return graph.model("features", metadata)
+    return graph.model("features", options.metadata)
 
 
-def next_token_graph(model: Model, *, int8: bool, metadata: Mapping[str, str]) -> bytes:
+def next_token_graph(model: Model, options: GraphOptions) -> bytes:
     """Return tokens → logits and probabilities [batch, vocabulary] of the token after each row."""
-    graph = Graph(int8=int8)
+    graph = Graph(int8=options.int8, opset=options.opset)
     rows = read_rows(graph)
     hidden = add_base(graph, model, rows, causal=True)
     head = model.vocabulary_head("next_token")
@@ -67,7 +78,7 @@ def next_token_graph(model: Model, *, int8: bool, metadata: Mapping[str, str]) -
         last = graph.exact_linear(last, array(projection.weight), None)
     logits = graph.scores(last, array(weight), array(bias))
     add_class_outputs(graph, logits, model.vocab, 1.0)
-    return graph.model("next_token", metadata)
+    return graph.model("next_token", options.metadata)
 
 
 def add_pooling(graph: Graph, hidden: Value, rows: Rows, pooler: Pooler) -> Value:

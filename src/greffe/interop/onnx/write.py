@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,11 @@ from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError, RunError
 from greffe.interop.export_manifest import (
     EXPORT_FILE,
+    FEATURE_RUNS,
     LINEAR_GRAPH_FILE,
     MODEL_FILE,
     TERMS_FILE,
+    TOKENIZER_FILE,
     ExportFormat,
     ExportManifest,
     LinearInput,
@@ -31,12 +33,13 @@ from greffe.interop.onnx.graph import OPSET
 from greffe.interop.onnx.linear_graph import linear_graph
 from greffe.interop.onnx.session import Session
 from greffe.interop.onnx.task_graphs import (
+    GraphOptions,
     classification_graph,
     features_graph,
     next_token_graph,
 )
 from greffe.model.model import Model
-from greffe.run import FEATURE_RUNS, TOKENIZER_FILE, RunDirectory, this_moment
+from greffe.run import RunDirectory, this_moment
 from greffe.storage import file_hash, write_atomic, write_json
 from greffe.training.checkpoint import (
     load_classification_tokenizer,
@@ -59,6 +62,8 @@ class OnnxOptions:
     int8: bool = False
     temperature: float | None = None
     """Of a calibrated classifier."""
+    opset: int = OPSET
+    """Of the operators."""
 
     @property
     def kind(self) -> ExportFormat:
@@ -77,7 +82,8 @@ def write_onnx(run: RunDirectory, folder: Path, options: OnnxOptions) -> ExportM
         tokenizer = load_tokenizer(run)
         causal = options.task == "next_token" or run.manifest().direction == "causal"
     model = load_model(run).eval()
-    text = _write_model(model, tokenizer, folder, options, causal=causal, metadata=_metadata(run))
+    graph_options = _graph_options(run, options)
+    text = _write_model(model, tokenizer, folder, options, graph_options, causal=causal)
     return _manifest(run, folder, options, [MODEL_FILE, TOKENIZER_FILE], text=text)
 
 
@@ -92,11 +98,11 @@ def _write_linear(run: RunDirectory, folder: Path, options: OnnxOptions) -> Expo
             hint="use --format onnx",
         )
     files, text = [LINEAR_GRAPH_FILE], None
-    metadata = _metadata(run)
+    graph_options = _graph_options(run, options)
     if (base := classifier.base) is not None:
-        inner = OnnxOptions("features", int8=options.int8)
+        inner = OnnxOptions("features", int8=options.int8, opset=options.opset)
         text = _write_model(
-            base.model, base.tokenizer, folder, inner, causal=base.causal, metadata=metadata
+            *(base.model, base.tokenizer, folder, inner, graph_options), causal=base.causal
         )
         files += [MODEL_FILE, TOKENIZER_FILE]
     if classifier.tfidf is not None:
@@ -107,7 +113,7 @@ def _write_linear(run: RunDirectory, folder: Path, options: OnnxOptions) -> Expo
     temperature = options.temperature or 1.0
     write_atomic(
         folder / LINEAR_GRAPH_FILE,
-        linear_graph(classifier, temperature=temperature, metadata=metadata),
+        linear_graph(classifier, temperature=temperature, options=graph_options),
     )
     return _manifest(run, folder, options, files, text=text, linear=_linear_input(classifier))
 
@@ -117,7 +123,8 @@ def _write_feature_run(run: RunDirectory, folder: Path, number: int, options: On
     inside = folder / FEATURE_RUNS / str(number)
     inside.mkdir(parents=True)
     has_layers = run.manifest().weights is not None or bool(run.manifest().feature_runs)
-    inner = OnnxOptions("classification", int8=options.int8 and has_layers)
+    int8 = options.int8 and has_layers
+    inner = OnnxOptions("classification", int8=int8, opset=options.opset)
     write_json(inside / EXPORT_FILE, write_onnx(run, inside, inner).model_dump(mode="json"))
     return f"{FEATURE_RUNS}/{number}/{EXPORT_FILE}"
 
@@ -136,24 +143,21 @@ def _write_model(
     tokenizer: Tokenizer,
     folder: Path,
     options: OnnxOptions,
+    graph_options: GraphOptions,
     *,
     causal: bool,
-    metadata: Mapping[str, str],
 ) -> TextInput:
     """Write a graph that reads tokens, and its tokenizer; the graph is compared with the model."""
     match options.task:
         case "classification":
+            temperature = options.temperature or 1.0
             content = classification_graph(
-                model,
-                causal=causal,
-                temperature=options.temperature or 1.0,
-                int8=options.int8,
-                metadata=metadata,
+                model, causal=causal, temperature=temperature, options=graph_options
             )
         case "features":
-            content = features_graph(model, causal=causal, int8=options.int8, metadata=metadata)
+            content = features_graph(model, causal=causal, options=graph_options)
         case "next_token":
-            content = next_token_graph(model, int8=options.int8, metadata=metadata)
+            content = next_token_graph(model, graph_options)
     write_atomic(folder / MODEL_FILE, content)
     if not options.int8:
         check_outputs(model, folder / MODEL_FILE, options.task, causal=causal)
@@ -222,7 +226,7 @@ def _manifest(
         task=options.task,
         files=files,
         kind=options.kind,
-        opset=OPSET,
+        opset=options.opset,
         temperature=options.temperature,
         **inputs,
     )
@@ -233,6 +237,6 @@ def short_name(run: RunDirectory) -> str:
     return run.path.resolve().name if run.name == str(run.path) else run.name
 
 
-def _metadata(run: RunDirectory) -> dict[str, str]:
-    """Return what the graph's file says of itself."""
-    return {"greffe": __version__, "run": short_name(run)}
+def _graph_options(run: RunDirectory, options: OnnxOptions) -> GraphOptions:
+    metadata = {"greffe": __version__, "run": short_name(run)}
+    return GraphOptions(int8=options.int8, opset=options.opset, metadata=metadata)

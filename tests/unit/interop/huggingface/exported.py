@@ -14,13 +14,16 @@ from greffe.config.components import Direction, HeadSpec
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
 from greffe.config.sections import ModelSpec, Pooler
+from greffe.data.foreign_tokenizer_folder import read_foreign_tokenizer
 from greffe.data.tokenizer import Tokenizer
+from greffe.interop.foreign_base import ForeignBase
 from greffe.interop.huggingface.export import HuggingFaceExport, write_huggingface
+from greffe.interop.huggingface.folder import read_folder
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import Model, build_model
 from greffe.model.weights import base_hash, save_tensors
 from greffe.run import Manifest, RunDirectory, new_lineage
-from greffe.training.checkpoint import load_model, load_tokenizer
+from greffe.training.checkpoint import load_model, load_tokenizer, run_weights
 
 transformers.utils.logging.disable_progress_bar()
 TOLERANCE = 1e-4
@@ -125,3 +128,15 @@ def check_outputs(
             chosen = differences if head == "classification" else differences[real]
             assert chosen.abs().max() < TOLERANCE
     return own
+
+
+def check_import(run: RunDirectory, folder: Path, *, left: str = "nothing") -> ForeignBase:
+    """Import an exported folder: the model and all weights but those that are left out."""
+    again = read_folder(folder, lambda vocab: read_foreign_tokenizer(folder, vocab))
+    model = run.recipe().model
+    assert again.model.model_copy(update={"dropout": model.dropout}) == model
+    weights, _ = run_weights(run)
+    tensors = dict(again.tensors())
+    assert tensors.keys() == {name for name in weights if left not in name}
+    assert all(torch.equal(tensors[name], weights[name]) for name in tensors)
+    return again

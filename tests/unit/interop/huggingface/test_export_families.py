@@ -9,6 +9,7 @@ import pytest
 import torch
 import transformers
 from tests.unit.interop.huggingface.exported import (
+    check_import,
     check_outputs,
     export,
     load,
@@ -18,12 +19,9 @@ from tests.unit.interop.huggingface.exported import (
 
 from greffe.config.components import Direction
 from greffe.config.sections import ModelSpec
-from greffe.data.foreign_tokenizer_folder import read_foreign_tokenizer
 from greffe.data.tokenizer import Tokenizer
 from greffe.interop.huggingface.family import Family, SpecialIds
-from greffe.interop.huggingface.folder import read_folder
 from greffe.model.model import build_model
-from greffe.training.checkpoint import run_weights
 
 pytestmark = pytest.mark.usefixtures("unsynced")
 CASES: list[tuple[str, dict[str, Any]]] = [
@@ -67,17 +65,10 @@ def test_a_language_model_of_a_family(
     assert not written.needs_remote_code
     check_outputs(run, load(written, folder), head, causal=direction == "causal")
 
-    again = read_folder(folder, lambda vocab: read_foreign_tokenizer(folder, vocab))
-    assert again.model.model_copy(update={"dropout": 0.0}) == model.model_copy(
-        update={"dropout": 0.0}
-    )
+    again = check_import(run, folder)
     ids = tiny_tokenizer.wrap(tiny_tokenizer.encode("Ce livre")).tolist()
     assert transformers.AutoTokenizer.from_pretrained(folder)("Ce livre").input_ids == ids
     assert again.tokenizer.wrap(again.tokenizer.encode("Ce livre")).tolist() == ids
-    weights, _ = run_weights(run)
-    tensors = dict(again.tensors())
-    assert tensors.keys() == weights.keys()
-    assert all(torch.equal(tensors[key], weights[key]) for key in weights)
 
 
 @pytest.mark.parametrize(
@@ -91,6 +82,7 @@ def test_a_masked_model_of_greffe_is_an_esm(
     written = export(run, tmp_path / "folder")
     assert (written.architecture, written.needs_remote_code) == ("EsmForMaskedLM", False)
     check_outputs(run, load(written, tmp_path / "folder"), "masked_token", causal=False)
+    assert check_import(run, tmp_path / "folder").objective == "masked"
     ids = tiny_tokenizer.wrap(tiny_tokenizer.encode("Ce livre")).tolist()
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "folder")
     assert theirs("Ce livre").input_ids == ids
@@ -116,6 +108,19 @@ def test_a_base_without_a_head_becomes_the_base_class(
     )
     theirs = load(written, tmp_path / "folder")
     check_outputs(run, theirs, "", causal=direction == "causal")
+
+
+def test_a_pooler_comes_along(tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
+    heads = ["masked_token", "pooled"]
+    run = write_run(tmp_path / "run", tiny_tokenizer, shape_of("bert"), heads)
+    written = export(run, tmp_path / "folder")
+    assert written.architecture == "BertForMaskedLM"
+    own = check_outputs(run, load(written, tmp_path / "folder", "AutoModel"), "", causal=False)
+    rows = torch.randint(5, tiny_tokenizer.size, (2, 9))
+    with torch.inference_mode():
+        pooled = load(written, tmp_path / "folder", "AutoModel")(rows).pooler_output
+        torch.testing.assert_close(own(rows, "pooled", causal=False), pooled, atol=1e-4, rtol=0)
+    check_import(run, tmp_path / "folder")
 
 
 @pytest.mark.parametrize(("name", "changes"), CASES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,6 +12,7 @@ import torch
 import transformers
 from tests.unit.interop.huggingface.exported import (
     TEXTS,
+    check_import,
     check_outputs,
     export,
     load,
@@ -21,6 +23,7 @@ from tests.unit.interop.huggingface.exported import (
 from greffe.config.components import Direction, PositionSpec
 from greffe.config.sections import ModelSpec, Pooler
 from greffe.data.tokenizer import Tokenizer
+from greffe.errors import GreffeError
 from greffe.inference.generate import generate
 from greffe.inference.predict import predict
 from greffe.interop.huggingface import remote_code
@@ -54,6 +57,7 @@ def test_both_heads_of_a_hybrid_base(
     own = check_outputs(run, load(written, folder), "next_token", causal=True)
     masked = load(written, folder, "AutoModelForMaskedLM")
     check_outputs(run, masked, "masked_token", causal=False, own=own)
+    assert check_import(run, folder, left="next_sentence").objective == "hybrid"
 
 
 @pytest.mark.parametrize("direction", ["causal", "bidirectional"])
@@ -64,6 +68,9 @@ def test_a_base_reads_as_it_was_trained(
     written = export(run, tmp_path / "folder")
     assert (written.architecture, written.auto_class) == ("GreffeModel", "AutoModel")
     check_outputs(run, load(written, tmp_path / "folder"), "", causal=direction == "causal")
+    assert check_import(run, tmp_path / "folder").objective == (
+        "causal" if direction == "causal" else "masked"
+    )
 
 
 @pytest.mark.parametrize("pooler", get_args(Pooler))
@@ -82,6 +89,7 @@ def test_classifiers_with_every_pooler(
     assert theirs.config.id2label == dict(enumerate(labels))
     assert theirs.config.label2id == {label: number for number, label in enumerate(labels)}
     check_outputs(run, theirs, "classification", causal=direction == "causal")
+    assert not check_import(run, folder, left="classification").heads
 
 
 def test_the_pipeline_for_classification(tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
@@ -145,7 +153,7 @@ def test_the_configuration_has_every_choice_of_a_model() -> None:
     """A new choice of greffe must be added to the code of exported folders."""
     folder = Path(inspect.getfile(remote_code)).parent
     code = (folder / "configuration_greffe.py").read_text("utf-8")
-    for name in ModelSpec.model_fields.keys() - {"family"}:
+    for name in ModelSpec.model_fields:
         assert f"\n    {name}: " in code, name
     layers = (folder / "layers_greffe.py").read_text("utf-8")
     for kind in PositionSpec.kinds().keys() - {"none"}:
@@ -157,3 +165,18 @@ def test_the_code_needs_nothing_of_greffe() -> None:
     for file in folder.glob("*_greffe.py"):
         assert "import greffe" not in file.read_text("utf-8")
         assert "from greffe" not in file.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"heads": 5}, {"position": {"kind": "spiral"}}, {"width": 10**9}, {"causal": 3}, {"norm": 1}],
+)
+def test_a_changed_configuration_is_refused(
+    changes: dict[str, Any], tmp_path: Path, tiny_tokenizer: Tokenizer
+) -> None:
+    run = write_run(tmp_path / "run", tiny_tokenizer, shape_of("small"), [], ["causal"])
+    export(run, tmp_path / "folder")
+    path = tmp_path / "folder" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    with pytest.raises(GreffeError, match=r"config\.json"):
+        check_import(run, tmp_path / "folder")

@@ -271,6 +271,8 @@ def test_a_damaged_run(fresh_run: Callable[..., RunDirectory], tmp_path: Path) -
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
+        ({"opset": 17}, "cannot be written for opset 17"),
+        ({"opset": 999}, "cannot be written for opset 999"),
         ({"task": "next_token"}, "cannot be exported for next token"),
         ({"format": "huggingface", "task": "features"}, "keeps the run as it is"),
         ({"format": "huggingface", "calibrated": True}, "keeps the run as it is"),

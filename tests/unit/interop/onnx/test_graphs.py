@@ -18,7 +18,12 @@ from greffe.errors import RunError
 from greffe.interop.export_manifest import Task
 from greffe.interop.onnx.graph import OPSET, Graph, quantized
 from greffe.interop.onnx.session import Session
-from greffe.interop.onnx.task_graphs import classification_graph, features_graph, next_token_graph
+from greffe.interop.onnx.task_graphs import (
+    GraphOptions,
+    classification_graph,
+    features_graph,
+    next_token_graph,
+)
 from greffe.interop.onnx.write import check_outputs
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.heads.next_token_head import NextTokenHead
@@ -69,12 +74,12 @@ def write(model: Model, folder: Path, task: Task, *, causal: bool, int8: bool = 
     match task:
         case "classification":
             content = classification_graph(
-                model, causal=causal, temperature=1.0, int8=int8, metadata={}
+                model, causal=causal, temperature=1.0, options=GraphOptions(int8=int8)
             )
         case "features":
-            content = features_graph(model, causal=causal, int8=int8, metadata={})
+            content = features_graph(model, causal=causal, options=GraphOptions(int8=int8))
         case "next_token":
-            content = next_token_graph(model, int8=int8, metadata={})
+            content = next_token_graph(model, GraphOptions(int8=int8))
     path = folder / "model.onnx"
     path.write_bytes(content)
     return path
@@ -138,7 +143,7 @@ def test_a_scheme_that_is_not_relative_is_refused(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(AlibiPositions, "bias", bias)
     model = make_model(position=PositionSpec.of_kind("alibi"))
     with pytest.raises(RunError, match="cannot be written to ONNX"):
-        classification_graph(model, causal=False, temperature=1.0, int8=False, metadata={})
+        classification_graph(model, causal=False, temperature=1.0, options=GraphOptions())
 
 
 def test_rows_of_a_batch_do_not_see_each_other(tmp_path: Path) -> None:
@@ -153,7 +158,7 @@ def test_rows_of_a_batch_do_not_see_each_other(tmp_path: Path) -> None:
 
 def test_probabilities_are_those_of_the_divided_logits(tmp_path: Path) -> None:
     model = make_model()
-    content = classification_graph(model, causal=False, temperature=2.5, int8=False, metadata={})
+    content = classification_graph(model, causal=False, temperature=2.5, options=GraphOptions())
     (tmp_path / "model.onnx").write_bytes(content)
     session = Session(tmp_path / "model.onnx")
     inputs = {"input_ids": np.array([[3, 4]]), "attention_mask": np.array([[1, 1]])}

@@ -19,6 +19,7 @@ class GreffeConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         "max_position_embeddings": "context",
     }
 
+    family: str = "greffe"  # whose architecture it is; the choices below say all of it
     vocab_size: int = 16_000
     width: int = 256
     layers: int = 4
