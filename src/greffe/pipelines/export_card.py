@@ -55,6 +55,10 @@ rows = tokenizer.encode_batch(["A text."])
     }},
 )
 ```"""
+TELEMETRY = (
+    "Newer packages of onnxruntime report their use to their makers unless the variable "
+    "`ORT_DISABLE_TELEMETRY` is 1 before they are imported."
+)
 LINEAR = (
     f"The graph in `{LINEAR_GRAPH_FILE}` reads counts of terms and features, which greffe computes "
     "with onnxruntime and without torch."
@@ -73,6 +77,7 @@ def export_card(run: RunDirectory, manifest: ExportManifest) -> str:
         IN_GREFFE[manifest.task],
         "Without greffe:",
         _alone(manifest),
+        TELEMETRY,
         *(["## Quantization", _quantization(manifest)] if precision == "int8" else []),
         "## Origin",
         table(("", ""), _origin(manifest)),
