@@ -40,7 +40,6 @@ def test_the_notebook_is_stored_as_it_was_executed() -> None:
     assert NOTEBOOK.stat().st_size < LARGEST_BYTES
 
 
-@pytest.mark.alone
 @pytest.mark.slow
 def test_the_notebook_runs_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notebook = nbformat.read(NOTEBOOK, as_version=4)

@@ -7,7 +7,7 @@ from typing import Any
 from transformers import PretrainedConfig
 
 
-class GreffeConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
+class GreffeConfig(PretrainedConfig):
     """Shape of a base, how it reads a text, and what a classifier makes of its vectors."""
 
     model_type = "greffe"
