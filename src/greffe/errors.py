@@ -37,6 +37,11 @@ def quote(value: object) -> str:
         return "an integer of thousands of digits"
 
 
+def first_line(error: BaseException) -> str:
+    """Return the class of another library's error and the beginning of its message."""
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]:.200}"
+
+
 class GreffeError(Exception):
     """Base class: a message and, optionally, what was expected, what was found and a hint."""
 

@@ -36,6 +36,16 @@ def write_atomic(path: Path, data: bytes) -> None:
         file.write(data)
 
 
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file atomically, into a folder that is made if it is not there."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        content = source.read_bytes()
+    except OSError as error:
+        raise disk_error(error, target) from error
+    write_atomic(target, content)
+
+
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file that replaces `path` at the end, if there was no error."""

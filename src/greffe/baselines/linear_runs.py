@@ -40,7 +40,7 @@ from greffe.run import (
     RunDirectory,
     new_lineage,
 )
-from greffe.storage import disk_error, file_hash, read_file, write_atomic
+from greffe.storage import copy_file, file_hash, read_file
 from greffe.training.checkpoint import load_model, load_tokenizer
 
 PREDICTION_FILES = (
@@ -224,13 +224,7 @@ def _check_copy(folder: Path, digest: str) -> None:
 def _copy_run(source: Path, target: Path) -> str:
     """Copy the files that a run predicts with; return the hash of the copy."""
     for name in prediction_files(source):
-        path = target / name
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            content = (source / name).read_bytes()
-        except OSError as error:
-            raise disk_error(error, path) from error
-        write_atomic(path, content)
+        copy_file(source / name, target / name)
     return run_hash(target)
 
 

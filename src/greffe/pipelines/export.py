@@ -25,7 +25,7 @@ from greffe.output_folder import CARD_FILE, OutputFolder
 from greffe.pipelines.export_card import export_card
 from greffe.progress import notice
 from greffe.run import RunDirectory
-from greffe.storage import disk_error, write_atomic, write_json
+from greffe.storage import copy_file, write_atomic, write_json
 
 CHECKED_TEXTS = 2000
 MOST_LOST = 0.003
@@ -47,7 +47,7 @@ def export_run(
     `examples`: labelled texts on which int8 is compared with fp32.
     """
     run.require_finished()
-    _check_choices(format, task, examples, calibrated=calibrated)
+    _check_choices(run, format, task, examples, calibrated=calibrated)
     with (
         OutputFolder(
             output.out,
@@ -77,9 +77,14 @@ def export_run(
 
 
 def _check_choices(
-    format: ExportFormat, task: Task | None, examples: Sequence[Example], *, calibrated: bool
+    run: RunDirectory,
+    format: ExportFormat,
+    task: Task | None,
+    examples: Sequence[Example],
+    *,
+    calibrated: bool,
 ) -> None:
-    """Raise an error for choices that the format does not have."""
+    """Raise an error for choices that the format or the task does not have, before any work."""
     given = {"--task": task is not None, "--calibrated": calibrated}
     if format == "huggingface" and any(given.values()):
         raise InputError(
@@ -94,6 +99,13 @@ def _check_choices(
             expected="--data with --format onnx-int8",
             found=f"--data with --format {format}",
             hint="leave it out; greffe evaluate measures an exported folder too",
+        )
+    if examples and choose_task(run, task) != "classification":
+        raise InputError(
+            "Labelled texts check the accuracy of a classifier.",
+            expected="no --data",
+            found=f"--data for {choose_task(run, task).replace('_', ' ')}",
+            hint="leave it out",
         )
 
 
@@ -155,13 +167,6 @@ def _with_check(
 ) -> ExportManifest:
     """Compare the accuracies in int8 and fp32; refuse a folder that has lost too much."""
     if options.task != "classification":
-        if examples:
-            raise InputError(
-                "Labelled texts check the accuracy of a classifier.",
-                expected="no --data",
-                found=f"--data for {options.task.replace('_', ' ')}",
-                hint="leave it out",
-            )
         notice("int8 was not checked: only the accuracy of a classifier can be compared")
         return manifest
     if not examples:
@@ -205,10 +210,4 @@ def _copy(made: Path, folder: Path) -> None:
     """Copy what was made, the manifest last: it makes the folder an exported one."""
     files = sorted(file.relative_to(made) for file in made.rglob("*") if file.is_file())
     for name in (*(each for each in files if str(each) != EXPORT_FILE), Path(EXPORT_FILE)):
-        target = folder / name
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            content = (made / name).read_bytes()
-        except OSError as error:
-            raise disk_error(error, target) from error
-        write_atomic(target, content)
+        copy_file(made / name, folder / name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from greffe.errors import InputError, MissingExtraError
+from greffe.errors import InputError, MissingExtraError, first_line
 from greffe.interop.huggingface.config import CONFIG_FILE
 from greffe.interop.huggingface.files import INDEX, PICKLED, SAFETENSORS, has_weights
 
@@ -93,8 +93,3 @@ def _snapshot(source: str, name: str, revision: str | None, patterns: list[str])
             found=first_line(error),
             hint="download the files elsewhere and pass their folder",
         ) from None
-
-
-def first_line(error: Exception) -> str:
-    """Return an error's class and the beginning of its message."""
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]:.200}"

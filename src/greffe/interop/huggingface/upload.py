@@ -9,8 +9,7 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-from greffe.errors import InputError, MissingExtraError
-from greffe.interop.huggingface.hub import first_line
+from greffe.errors import InputError, MissingExtraError, first_line
 
 _NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 LOG_IN = "log in with a token that may write: hf auth login"

@@ -17,6 +17,7 @@ from greffe.config.options import LongTexts
 from greffe.data.foreign_backend import guarded
 from greffe.data.padding import group_by_length, pad_ids
 from greffe.data.tables import text_blocks
+from greffe.data.tokenizer import check_texts, not_text
 from greffe.errors import CorruptError, InputError
 from greffe.inference.prediction import (
     Prediction,
@@ -140,6 +141,7 @@ class ExportedFolder:
 
     def _predictions(self, texts: Iterable[str], long: LongTexts) -> Iterator[Prediction]:
         for block in text_blocks(texts):
+            check_texts(block)
             if self._linear is not None:
                 for row in self._linear.probabilities(block):
                     yield Prediction.of(self.labels, row)
@@ -159,9 +161,16 @@ class ExportedFolder:
         )
 
     def _check_classes(self, logits: np.ndarray) -> np.ndarray:
-        """Return the logits if there is one for each label."""
+        """Return the logits if there is one for each label, and all are finite."""
         if logits.shape[1] != len(self.labels):
             raise self._damaged(f"{logits.shape[1]} labels", f"{len(self.labels)}")
+        if not np.isfinite(logits).all():  # they would be shown as results
+            raise CorruptError(
+                "The outputs of the model are not finite.",
+                expected="weights that a training ended with",
+                found="weights that are too large to compute with",
+                hint="train the model again with a lower learning rate, and export it again",
+            )
         return logits
 
     def _require(self, task: Task) -> None:
@@ -201,7 +210,10 @@ class TextReader:
     def run(self, output: str, texts: Sequence[str], long: LongTexts) -> Read:
         """Return one output of the graph for each window of the texts."""
         longest = self.spec.context - 2  # as in greffe, also where fewer ids are around a text
-        encoded = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        try:
+            encoded = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        except (TypeError, UnicodeEncodeError):
+            raise not_text(*texts) from None
         ids = [np.array(each.ids, np.int64) for each in encoded]
         windows = [split_windows(each, longest, long) for each in ids]
         rows = [self._row(window) for parts in windows for window in parts]

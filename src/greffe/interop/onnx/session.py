@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from greffe.errors import CorruptError, MissingExtraError, RunError
+from greffe.errors import CorruptError, MissingExtraError, RunError, first_line
 from greffe.machine import compute_threads
 
 OLDEST = (1, 17)
@@ -27,7 +27,7 @@ class Session:
     """One graph. Each call computes with one thread; several calls can run at the same time."""
 
     def __init__(self, path: Path) -> None:
-        # From version 1.29 on, onnxruntime reports its use to its makers unless this is set first.
+        # Newer packages of onnxruntime report their use to their makers unless this is set first.
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         try:
             import onnxruntime
@@ -45,7 +45,7 @@ class Session:
             raise CorruptError(
                 f"{path} cannot be opened.",
                 expected="a graph that greffe export wrote",
-                found=_first_line(error),
+                found=first_line(error),
                 hint="repeat greffe export, or install a newer onnxruntime",
             ) from None
 
@@ -55,7 +55,7 @@ class Session:
             (result,) = self._session.run([output], dict(inputs))
         except Exception as error:
             raise RunError(
-                "onnxruntime could not compute the graph.", found=_first_line(error)
+                "onnxruntime could not compute the graph.", found=first_line(error)
             ) from None
         found: np.ndarray = result
         return found
@@ -85,7 +85,3 @@ def _check_version(path: Path) -> None:
             found=found,
             hint=f'pip install "onnxruntime>={oldest}"',
         )
-
-
-def _first_line(error: Any) -> str:
-    return str(error).strip().partition("\n")[0][:300]

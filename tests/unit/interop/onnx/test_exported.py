@@ -14,7 +14,7 @@ from tests.builders import toy_run
 
 import greffe
 from greffe.data.tokenizer import Tokenizer
-from greffe.errors import CorruptError, InputError, MissingExtraError, RunError
+from greffe.errors import CorruptError, DataError, InputError, MissingExtraError, RunError
 from greffe.interop.onnx import session
 from greffe.pipelines import export as pipeline
 from greffe.run import RunDirectory
@@ -289,6 +289,23 @@ def test_choices_that_do_not_suit_the_run(
     with pytest.raises(InputError, match=message):
         greffe.export(classifier, tmp_path / "exported", **choices)
     assert not (tmp_path / "exported").exists()
+
+
+@pytest.mark.parametrize("text", [3, None, "seul \ud800"])
+def test_what_is_not_text(exported: Path, text: object) -> None:
+    with pytest.raises(DataError):
+        greffe.load(exported).predict([text])
+
+
+def test_outputs_that_are_not_finite_are_never_shown(
+    exported: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(self: session.Session, output: str, inputs: dict[str, np.ndarray]) -> np.ndarray:
+        return np.full((len(inputs["input_ids"]), len(LABELS)), np.nan, np.float32)
+
+    monkeypatch.setattr(session.Session, "run", run)
+    with pytest.raises(CorruptError, match="not finite"):
+        greffe.load(exported).predict(["Un livre."])
 
 
 def test_a_task_that_the_folder_is_not_for(exported: Path) -> None:
