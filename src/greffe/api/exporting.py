@@ -14,8 +14,8 @@ from greffe.interop.onnx.graph import OPSET
 from greffe.machine import memory_errors
 from greffe.pipelines.export import export_run
 from greffe.pipelines.labelled import Examples, load_examples
+from greffe.pipelines.sources import open_source
 from greffe.progress import notice
-from greffe.run import open_run
 
 
 @memory_errors()
@@ -33,7 +33,9 @@ def export(
     push: str | None = None,
     private: bool = False,
 ) -> Path:
-    """Write a finished run for other programs, and return the folder.
+    """Write a finished run, or a source such as hf:owner/name, for other programs.
+
+    The folder is returned.
 
     `onnx` and `onnx-int8` are for onnxruntime, and for greffe without torch; `huggingface` is for
     transformers. A classifier is exported for classification, a language model for features or,
@@ -43,7 +45,7 @@ def export(
     if push is not None:
         check_upload(push)
     folder = export_run(
-        open_run(run),
+        open_source(run),
         output,
         format=format,
         task=task,

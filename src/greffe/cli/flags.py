@@ -32,6 +32,12 @@ def number(kind: Any, *names: str, help: str) -> Any:
 RunPath = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run's folder, greffe-fr or hf:owner/name.")
 ]
+ModelPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN", help="A run's folder, greffe-fr, hf:owner/name, or an exported ONNX folder."
+    ),
+]
 Language = Literal["en", "fr"]
 Valid = Annotated[
     float, number(FractionBelowOne, "--valid", help="Fraction of documents to hold out.")

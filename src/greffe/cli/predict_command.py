@@ -30,7 +30,7 @@ TABLE_ROWS = 1000
 
 @flags.expand_groups
 def predict(
-    run: flags.RunPath,
+    run: flags.ModelPath,
     reading: Annotated[Reading, Without("documents", "label_column")],
     computing: Labelling,
     texts: Annotated[list[str] | None, typer.Argument(help="Texts to label.")] = None,

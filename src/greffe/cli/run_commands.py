@@ -27,7 +27,7 @@ from greffe.display import terminal_text
 
 @flags.expand_groups
 def evaluate(
-    run: flags.RunPath,
+    run: flags.ModelPath,
     data: Annotated[
         Path, typer.Option("--data", help="Labelled texts that the run was not trained on.")
     ],

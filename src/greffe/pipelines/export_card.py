@@ -9,6 +9,7 @@ from greffe.interop.export_manifest import (
     ExportManifest,
     TextInput,
 )
+from greffe.interop.onnx.write import without_folders
 from greffe.output_folder import CARD_MARK
 from greffe.pipelines.model_card import summary, table
 from greffe.run import RunDirectory
@@ -70,8 +71,8 @@ def export_card(run: RunDirectory, manifest: ExportManifest) -> str:
     precision = "int8" if manifest.kind == "onnx-int8" else "fp32"
     sections = [
         CARD_MARK,
-        f"# {markdown_text(run.path.resolve().name)} as ONNX",
-        f"{summary(run)} Written from a run of greffe, in {precision}.",
+        f"# {markdown_text(manifest.run)} as ONNX",
+        f"{summary(run, without_folders)} Written from a run of greffe, in {precision}.",
         "## Usage",
         "`DIR` is the path of this folder.",
         IN_GREFFE[manifest.task],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from greffe.display import markdown_code, markdown_text
 from greffe.model.tensor_header import read_header
@@ -70,11 +70,14 @@ def _title(run: RunDirectory, manifest: Manifest) -> str:
     return run.recipe().name if manifest.imported else run.path.resolve().name
 
 
-def summary(run: RunDirectory) -> str:
-    """Return what a run is, in a few sentences of Markdown."""
+def summary(run: RunDirectory, shown: Callable[[str], str] = str) -> str:
+    """Return what a run is, in a few sentences of Markdown.
+
+    `shown` changes the names of other runs and sources, which may be folders of this machine.
+    """
     manifest = run.manifest()
     if manifest.kind == "linear":
-        return f"{_linear_kind(manifest)} {_classes(manifest)}"
+        return f"{_linear_kind(manifest, shown)} {_classes(manifest)}"
     recipe = run.recipe()
     size = (
         f"{recipe.model.layers} transformer layers of width {recipe.model.width}, "
@@ -85,8 +88,8 @@ def summary(run: RunDirectory) -> str:
         reads = " and ".join(manifest.directions)
         objective = recipe.objective.kind
         origin = (
-            f" It was imported from {markdown_text(manifest.imported.source)}, which says how it "
-            "was trained and under which terms it may be used."
+            f" It was imported from {markdown_text(shown(manifest.imported.source))}, which says "
+            "how it was trained and under which terms it may be used."
             if manifest.imported
             else ""
         )
@@ -94,12 +97,12 @@ def summary(run: RunDirectory) -> str:
     return f"A text classifier with {size}; attention {manifest.direction}. {_classes(manifest)}"
 
 
-def _linear_kind(manifest: Manifest) -> str:
+def _linear_kind(manifest: Manifest, shown: Callable[[str], str]) -> str:
     if "features" not in manifest.result:
         return f"An ensemble: the mean of {len(manifest.feature_runs)} runs."
     parts = ["TF-IDF"] if manifest.result.get("tfidf_features") else []
     parent = manifest.lineage.parent
-    parts += [f"the features of {markdown_text(parent)}"] if parent else []
+    parts += [f"the features of {markdown_text(shown(parent))}"] if parent else []
     parts += ["the class scores of feature runs"] if manifest.feature_runs else []
     return f"A linear classifier on {' and '.join(parts)}."
 

@@ -29,6 +29,7 @@ from greffe.interop.export_manifest import (
     Task,
     TextInput,
 )
+from greffe.interop.huggingface.hub import is_hub_name
 from greffe.interop.onnx.graph import OPSET
 from greffe.interop.onnx.linear_graph import linear_graph
 from greffe.interop.onnx.session import Session
@@ -208,7 +209,7 @@ def export_manifest(
     return ExportManifest(
         task=task,
         labels=run.manifest().labels if task == "classification" else [],
-        run=short_name(run),
+        run=without_folders(run.name),
         weights=run.manifest().weights,
         created=this_moment(),
         greffe=__version__,
@@ -232,11 +233,11 @@ def _manifest(
     )
 
 
-def short_name(run: RunDirectory) -> str:
-    """Return the name of a run without the folders of the machine that it was trained on."""
-    return run.path.resolve().name if run.name == str(run.path) else run.name
+def without_folders(name: str) -> str:
+    """Return the name of a run or source without the folders of this machine."""
+    return name if is_hub_name(name) else Path(name).resolve().name
 
 
 def _graph_options(run: RunDirectory, options: OnnxOptions) -> GraphOptions:
-    metadata = {"greffe": __version__, "run": short_name(run)}
+    metadata = {"greffe": __version__, "run": without_folders(run.name)}
     return GraphOptions(int8=options.int8, opset=options.opset, metadata=metadata)

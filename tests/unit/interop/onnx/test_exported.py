@@ -154,6 +154,16 @@ def test_next_tokens_of_a_shipped_base(tmp_path: Path) -> None:
     assert best.removeprefix("Bonjour les") == found[0][0].replace("▁", " ")
 
 
+def test_a_base_from_elsewhere(tiny_bert: Path, tmp_path: Path) -> None:
+    folder = greffe.export(tiny_bert, tmp_path / "features")
+    assert greffe.load(folder).features(["Ce livre."]).shape[0] == 1
+    written = "".join(
+        (folder / name).read_text() for name in ("export.json", "README.md", "tokenizer.json")
+    )
+    assert json.loads((folder / "export.json").read_text())["run"] == tiny_bert.name
+    assert str(tiny_bert.parent) not in written  # no folders of this machine
+
+
 def test_calibrated_probabilities(tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
     run = greffe.load(toy_run(tmp_path / "run", tiny_tokenizer, LABELS).path)
     with pytest.raises(RunError, match="calibrate"):
