@@ -6,6 +6,7 @@ from .api import doctor as doctor
 from .api import ensemble as ensemble
 from .api import export as export
 from .api import finetune as finetune
+from .api import fit as fit
 from .api import import_base as import_base
 from .api import linear as linear
 from .api import load as load

@@ -28,13 +28,15 @@ BEING_EMPTIED = b"being emptied"
 CARD_FILE = "README.md"
 CARD_MARK = "<!-- Written by greffe. -->"
 """First line of a model card; a README.md without it is the user's and is never touched."""
+PARTS = "parts"
+"""Folder for what `greffe fit` makes on the way."""
 FOLDERS = (
     *("cells", "runs", "tables", "feature_runs", "soup", "intermediate", "checkpoints"),
-    *("corpus", "scan", "tensorboard", "tracking"),
+    *("corpus", "scan", "tensorboard", "tracking", PARTS),
 )
 WRITTEN = (
     *FOLDERS,
-    *("study.json", "report.html", "report.md", "report.json"),
+    *("study.json", "fit.json", "report.html", "report.md", "report.json"),
     *("run.json", "recipe.toml", "tokenizer.json", "weights.safetensors", "metrics.jsonl"),
     *("linear.json", "linear.safetensors", "corpus.json", "prepare.json", "*.tokens", "*.offsets"),
     *("export.json", "model.onnx", "linear.onnx", "terms.json"),

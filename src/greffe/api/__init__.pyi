@@ -1,5 +1,6 @@
 from .exported import ExportedModel as ExportedModel
 from .exporting import export as export
+from .fitting import fit as fit
 from .loading import load as load
 from .runs import Run as Run
 from .studies import Study as Study

@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from greffe.cli.export_command import export
+from greffe.cli.fit_command import fit
 from greffe.cli.predict_command import predict
 from greffe.cli.run_commands import calibrate, evaluate, fill, generate
 from greffe.cli.show_command import show
@@ -64,7 +65,7 @@ def _greffe(
         progress.silence()
 
 
-for verb in (demo, prepare, pretrain):
+for verb in (demo, fit, prepare, pretrain):
     app.command()(verb)
 app.command("import")(import_base)
 for verb in (

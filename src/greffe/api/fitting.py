@@ -1,0 +1,46 @@
+"""The verb fit: the best classifier for some labels within a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from greffe.api.runs import Run
+from greffe.auto import fit as fit_pipeline
+from greffe.config.option_groups import Without, flat_keywords
+from greffe.config.options import Output, Reading, Tables, Training
+from greffe.machine import memory_errors
+from greffe.report.number_format import Language
+
+
+@memory_errors()
+@flat_keywords
+def fit(
+    tables: Annotated[Tables, Without("valid", "test")],
+    output: Output,
+    *,
+    unlabelled: Sequence[str | Path] = (),
+    base: Sequence[str | Path] | str | Path = (),
+    training: Annotated[Training, Without("recipe", "objective", "show_tensors", "track")],
+    reading: Reading,
+    language: Language = "en",
+) -> Run:
+    """Find the best classifier for these labels within the budget, and write it as one run.
+
+    Tries TF-IDF, a base's features, fine-tuning and ensembles; with `unlabelled`, the base is
+    pretrained on that text first; with `aux_data`, auxiliary labels take part. Choices are made by
+    cross-validation inside `data`. fit.json and report.html in the run's folder say what each part
+    was worth.
+    """
+    bases = [base] if isinstance(base, str | Path) else list(base)
+    run = fit_pipeline.fit(
+        tables,
+        output,
+        unlabelled=unlabelled,
+        bases=bases,
+        training=training,
+        reading=reading,
+        language=language,
+    )
+    return Run.open(run.path)

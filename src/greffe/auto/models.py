@@ -1,0 +1,145 @@
+"""The models that `greffe fit` tries: each can be trained on some texts, and finally on all.
+
+A model is cross-validated by `held_out_probabilities` and written by `write`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from greffe.baselines.features import FeatureCache
+from greffe.baselines.linear_classifier import fit_linear
+from greffe.baselines.linear_runs import open_feature_run
+from greffe.config.options import Computing, Output, Tables, Training
+from greffe.data.tables import Example
+from greffe.pipelines.auxiliary import AuxiliaryTables
+from greffe.pipelines.finetune import finetune
+from greffe.pipelines.finetune_recipe import Start
+from greffe.pipelines.linear import linear
+from greffe.progress import quiet
+from greffe.run import RunDirectory
+
+CHARACTERS_PER_TOKEN = 4
+FLOPS_PER_WEIGHT = 6
+FLOPS_PER_SECOND = 60e9
+"""Of two ordinary cores; the first fold is measured, this decides only whether it is begun."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """All labelled texts and their classes."""
+
+    examples: list[Example]
+    labels: list[str]
+
+
+class TriedModel(ABC):
+    """One model of the ladder."""
+
+    name: str
+
+    @abstractmethod
+    def held_out_probabilities(
+        self, train: list[Example], tested: list[Example], labels: list[str], seed: int
+    ) -> np.ndarray:
+        """Train on some texts; return the probabilities [tested, classes] of others."""
+
+    @abstractmethod
+    def write(self, data: Labelled, out: Path, seed: int) -> RunDirectory:
+        """Train on all labelled texts; write the run."""
+
+    def estimated_seconds(self, texts: Sequence[str]) -> float:
+        """Return about how long a training on so many texts takes; 0: moments."""
+        return 0.0
+
+
+@dataclass
+class LinearModel(TriedModel):
+    """TF-IDF and logistic regression; optionally with auxiliary data and a base's features."""
+
+    name: str
+    computing: Computing
+    auxiliary: AuxiliaryTables | None = None
+    base: RunDirectory | None = None
+    cache: FeatureCache | None = None
+
+    def held_out_probabilities(
+        self, train: list[Example], tested: list[Example], labels: list[str], seed: int
+    ) -> np.ndarray:
+        with quiet():
+            classifier = fit_linear(
+                train,
+                labels,
+                tfidf=True,
+                base=self.cache,
+                auxiliary=self.auxiliary.auxiliary if self.auxiliary else None,
+                seed=seed,
+            )
+            return classifier.probabilities([example.text for example in tested])
+
+    def write(self, data: Labelled, out: Path, seed: int) -> RunDirectory:
+        tables = self.auxiliary.tables if self.auxiliary else []
+        return linear(
+            Tables(data=data.examples, aux_data=tables),
+            Output(out=out, overwrite=True),
+            parent=self.base,
+            seed=seed,
+            computing=self.computing,
+        )
+
+
+@dataclass
+class Network(TriedModel):
+    """A base, fine-tuned on the labels."""
+
+    name: str
+    base: RunDirectory
+    training: Training
+    work: Path
+    """Folder for trainings that are only measured."""
+
+    def held_out_probabilities(
+        self, train: list[Example], tested: list[Example], labels: list[str], seed: int
+    ) -> np.ndarray:
+        with quiet():
+            # The tested texts are evaluated after each epoch, but choose nothing: the last weights
+            # are kept.
+            run = self._finetune(train, tested, self.work, seed)
+            probabilities = open_feature_run(run).probabilities([each.text for each in tested])
+        columns = [run.manifest().labels.index(label) for label in labels]
+        shutil.rmtree(self.work)
+        return probabilities[:, columns]
+
+    def write(self, data: Labelled, out: Path, seed: int) -> RunDirectory:
+        # All labels train; a run needs some for validation, which choose nothing here.
+        run = self._finetune(data.examples, data.examples[: len(data.labels) * 20], out, seed)
+        return run
+
+    def _finetune(
+        self, train: list[Example], valid: list[Example], out: Path, seed: int
+    ) -> RunDirectory:
+        return finetune(
+            Tables(data=train, valid=valid),
+            Output(out=out, overwrite=True),
+            start=Start(parent=self.base),
+            training=replace(
+                self.training, seed=seed, changes=[*self.training.changes, "train.keep=last"]
+            ),
+            calibrates=False,
+        )
+
+    def estimated_seconds(self, texts: Sequence[str]) -> float:
+        recipe = self.base.recipe()
+        model, spec = recipe.model, recipe.finetune
+        most = CHARACTERS_PER_TOKEN * model.context
+        tokens = sum(min(len(text), most) for text in texts) / CHARACTERS_PER_TOKEN
+        weights = model.layers * model.width * (4 * model.width + 2 * model.expanded)
+        epochs = 2.0 if not spec.budget.endswith("epochs") else float(spec.budget[:-6])
+        soup = self.training.soup or spec.soup
+        return tokens * epochs * soup * weights * FLOPS_PER_WEIGHT / FLOPS_PER_SECOND

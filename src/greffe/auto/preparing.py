@@ -1,0 +1,113 @@
+"""The base that `greffe fit` trains from: chosen, pretrained on text, taught auxiliary labels."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from greffe.auto.document import Stage
+from greffe.config.options import Output, Reading, Tables, TokenizerOptions, Training
+from greffe.data.tables import Example
+from greffe.data.text import estimated_bytes, find_sources
+from greffe.pipelines.finetune_recipe import Start
+from greffe.pipelines.intermediate import finetune_intermediate
+from greffe.pipelines.pretrain import pretrain
+from greffe.pipelines.sources import open_base
+from greffe.progress import notice
+from greffe.run import RunDirectory
+from greffe.training.checkpoint import load_tokenizer
+
+DEFAULT_BASE = "greffe-fr"
+LEAST_BYTES_PER_TOKEN = 3.2
+"""Of the labelled texts with the default base's tokenizer: below, they are in another language."""
+SAMPLE = 500
+PRETRAINING_FRACTION = 0.4
+"""Of the budget, if there is text without labels."""
+NEW_VOCAB = 24_000
+LEAST_NEW_VOCAB_BYTES = 4_000_000
+"""Of text: less does not show enough words for a vocabulary of its own."""
+CONTINUED = ("train.lr=1e-3",)
+
+
+def choose_base(sources: Sequence[str | Path], examples: Sequence[Example]) -> RunDirectory | None:
+    """Return the given base; by default the one that ships, if it knows the texts' language."""
+    if sources:
+        return open_base(sources[0])
+    base = open_base(DEFAULT_BASE)
+    texts = [example.text for example in examples[:SAMPLE]]
+    tokens = sum(map(len, load_tokenizer(base).encode_all(texts)))
+    size = sum(len(text.encode()) for text in texts)
+    if size / max(tokens, 1) >= LEAST_BYTES_PER_TOKEN:
+        return base
+    notice(
+        f"{DEFAULT_BASE} does not know the language of these texts "
+        f"({size / max(tokens, 1):.1f} bytes per token); --base SOURCE names another base"
+    )
+    return None
+
+
+def pretrain_base(
+    base: RunDirectory | None,
+    unlabelled: Sequence[str | Path],
+    out: Path,
+    *,
+    seconds: float,
+    training: Training,
+    reading: Reading,
+    seed: int,
+) -> tuple[RunDirectory, Stage]:
+    """Continue a base on text without labels, with a vocabulary of that text if it is enough."""
+    began = time.monotonic()
+    size = estimated_bytes(find_sources(unlabelled))
+    is_enough = size is None or size >= LEAST_NEW_VOCAB_BYTES
+    transfers = base is not None and is_enough
+    run = pretrain(
+        list(unlabelled),
+        Output(out=out, resume=True),
+        parent=base,
+        training=Training(
+            budget=f"{max(seconds, 1.0):.0f}s",
+            seed=seed,
+            objective="masked" if base is not None else None,
+            device=training.device,
+            precision=training.precision,
+            changes=CONTINUED if base is not None else (),
+        ),
+        tokenizer_options=TokenizerOptions(
+            new_vocab=NEW_VOCAB if transfers else None, lowercase=transfers
+        ),
+        reading=Reading(documents=reading.documents, encoding=reading.encoding),
+    )
+    return run, Stage(name="pretraining", seconds=time.monotonic() - began, size=folder_size(run))
+
+
+def learn_auxiliary(
+    base: RunDirectory,
+    examples: list[Example],
+    tables: Sequence[list[Example]],
+    out: Path,
+    *,
+    training: Training,
+    seed: int,
+) -> tuple[RunDirectory, Stage]:
+    """Fine-tune the base on auxiliary labels, one epoch."""
+    began = time.monotonic()
+    made = finetune_intermediate(
+        Tables(data=examples, aux_data=tables),
+        Output(out=out, resume=True),
+        start=Start(parent=base),
+        training=Training(
+            seed=seed,
+            jobs=training.jobs,
+            device=training.device,
+            precision=training.precision,
+        ),
+    )
+    seconds = time.monotonic() - began
+    return made.run, Stage(name="intermediate", seconds=seconds, size=folder_size(made.run))
+
+
+def folder_size(run: RunDirectory) -> int:
+    """Return the bytes of a run's own files, without those in its folders."""
+    return sum(path.stat().st_size for path in run.path.iterdir() if path.is_file())
