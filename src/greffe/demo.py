@@ -1,14 +1,14 @@
-"""The demo: what the shipped base is worth on the shipped reviews. An interrupted demo resumes.
+"""The demo: when transfer pays, on two data sets that ship. An interrupted demo resumes.
 
-The base and its parameters → a continued sentence → some more pretraining on unlabelled reviews →
-a study with scratch and TF-IDF → predictions, a verdict and its report.
+The base and its parameters → some more pretraining on unlabelled reviews → auxiliary labels → a
+study of book reviews → a study of short sentences in three registers → predictions and a verdict.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from greffe.api import Run, Study, compare, pretrain
+from greffe.api import Run, Study, compare, finetune, pretrain
 from greffe.api.runs import load_run
 from greffe.config.options import Computing, Output
 from greffe.errors import GreffeError
@@ -16,20 +16,35 @@ from greffe.model.parameters import account
 from greffe.output_folder import OutputFolder, advise
 from greffe.progress import notice
 from greffe.run import RUN_FILE
+from greffe.samples.registers import registers_folder
 from greffe.samples.reviews import reviews_folder
-from greffe.study.document import Arm
+from greffe.study.document import Arm, Comparison
 from greffe.study.folder import STUDY_FILE
 
 BASE = "greffe-fr"
-BASE_FOLDER, STUDY_FOLDER = "base", "study"
+BASE_FOLDER, AUXILIARY_FOLDER = "base", "auxiliary"
+REVIEWS_FOLDER, REGISTERS_FOLDER = "reviews", "registers"
 SEEDS = 6  # the smallest number with which a difference can be significant
 STEPS = 20
+AUXILIARY_EPOCHS = 3
+REGISTER_STEPS = 120
 PROMPT = "Bonjour les"
 MASKED = "Ce roman est vraiment <mask>."
 SENTENCES = (
     "Une merveille, je l'ai offert à toute la famille.",
     "Des personnages creux, une fin bâclée : quel ennui.",
     "Je craignais le pire, et pourtant impossible de le refermer avant la fin.",
+)
+REGISTERS = (
+    "Nul ne saurait dire quand il reviendra.",
+    "Personne ne sait quand il reviendra.",
+    "On sait pas trop quand il va se ramener, lui.",
+)
+WHY_THEY_DIFFER = (
+    "Why they differ: the opinion of a long review is in a few telling words, which TF-IDF counts "
+    "as well as anyone; it takes labels to learn them, your own or auxiliary ones. The register of "
+    "a short sentence is in its grammar and in the company that words keep, which a language model "
+    "has learned before it sees a label."
 )
 BARS = "▁▂▃▄▅▆▇█"
 
@@ -45,14 +60,19 @@ def demo(out: str | Path, *, overwrite: bool = False, computing: Computing = Com
 
 def _run_steps(folder: Path, overwrite: bool, computing: Computing) -> str:
     device, precision = computing.device, computing.precision
-    reviews = reviews_folder()
-    for name, marker in ((BASE_FOLDER, RUN_FILE), (STUDY_FOLDER, STUDY_FILE)):
+    reviews, registers = reviews_folder(), registers_folder()
+    for name, marker in (
+        (BASE_FOLDER, RUN_FILE),
+        (AUXILIARY_FOLDER, RUN_FILE),
+        (REVIEWS_FOLDER, STUDY_FILE),
+        (REGISTERS_FOLDER, STUDY_FILE),
+    ):
         # Refused now, not after the pretraining.
         OutputFolder(folder / name, markers=(marker,), overwrite=overwrite, resume=not overwrite)
     notice(
-        f"greffe demo, one to two minutes: continue to pretrain {BASE}, a small French language "
-        "model, on 300 book reviews;\nfine-tune it and the same network from scratch on 500 "
-        f"labelled reviews, {SEEDS} times each; compare them on 400 others.\n"
+        f"greffe demo, about two minutes: what is {BASE}, a small French language model, worth?\n"
+        f"Two tasks, {SEEDS} seeds each: book reviews (500 labels) and short sentences in three "
+        "registers (180 labels).\n"
     )
 
     _heading(f"1. The base: {BASE}")
@@ -71,30 +91,66 @@ def _run_steps(folder: Path, overwrite: bool, computing: Computing) -> str:
     )
     notice(f"   loss {_loss_bars(base)}")
 
-    _heading(f"3. Fine-tuning on 500 labels, pretrained and from scratch, {SEEDS} seeds each")
-    study = compare(
+    _heading("3. Auxiliary labels: reviews of films, restaurants, hotels, things")
+    auxiliary = finetune(
         base,
+        data=reviews / "auxiliary.tsv",
+        valid=reviews / "valid.tsv",  # watched only: the last weights are kept
+        output=Output(out=folder / AUXILIARY_FOLDER, overwrite=overwrite, resume=not overwrite),
+        recipe="intermediate",
+        budget=f"{AUXILIARY_EPOCHS}epochs",
+        device=device,
+        precision=precision,
+    )
+
+    _heading(f"4. Book reviews: 500 labels, with this transfer and from scratch, {SEEDS} seeds")
+    of_reviews = compare(
+        auxiliary,
         data=reviews / "train.tsv",
         valid=reviews / "valid.tsv",
         test=reviews / "test.tsv",
-        out=folder / STUDY_FOLDER,
+        aux_data=[reviews / "auxiliary.tsv"],
+        out=folder / REVIEWS_FOLDER,
+        recipe=BASE,
         seeds=SEEDS,
         overwrite=overwrite,
         device=device,
         precision=precision,
     )
-    arms = {arm.name: arm for arm in study.results.arms}
-    for arm in arms.values():
-        notice(f"   {arm.name:<12} {arm.accuracy.mean:6.1%}{_curve(arm)}")
+    _show_arms(of_reviews)
 
-    _heading("4. Predictions for new sentences (1: positive, 0: negative)")
-    kept = arms["pretrained"].kept_run
-    assert kept is not None
-    classifier = load_run(study.path / kept, device=device, precision=precision)
-    predictions = classifier.predict(SENTENCES)
-    for text, prediction in zip(SENTENCES, predictions, strict=True):
-        notice(f"   {prediction.label}  {prediction.score:4.0%}  {text}")
-    return _verdict(study)
+    _heading("5. Short sentences: soutenu, courant or familier? 180 labels, no auxiliary ones")
+    of_registers = compare(
+        BASE,
+        data=registers / "train.tsv",
+        test=registers / "test.tsv",
+        out=folder / REGISTERS_FOLDER,
+        seeds=SEEDS,
+        changes=[f"train.least_steps={REGISTER_STEPS}"],
+        overwrite=overwrite,
+        device=device,
+        precision=precision,
+    )
+    _show_arms(of_registers)
+
+    _heading("6. Predictions for new sentences (1: positive, 0: negative)")
+    for study, sentences in ((of_reviews, SENTENCES), (of_registers, REGISTERS)):
+        kept = _arms(study)["pretrained"].kept_run
+        assert kept is not None
+        classifier = load_run(study.path / kept, device=device, precision=precision)
+        for text, prediction in zip(sentences, classifier.predict(sentences), strict=True):
+            notice(f"   {prediction.label:<8}  {prediction.score:4.0%}  {text}")
+    return _verdict(of_reviews, of_registers)
+
+
+def _arms(study: Study) -> dict[str, Arm]:
+    return {arm.name: arm for arm in study.results.arms}
+
+
+def _show_arms(study: Study) -> None:
+    """Print the accuracy of each arm, and its curve over the epochs, the first epoch apart."""
+    for arm in study.results.arms:
+        notice(f"   {arm.name:<12} {arm.accuracy.mean:6.1%}{_curve(arm)}")
 
 
 def _introduce(base: Run) -> None:
@@ -123,17 +179,67 @@ def _curve(arm: Arm) -> str:
     """Return the validation accuracy after the first, middle and last epoch."""
     if not arm.epochs:
         return ""
-    shown = (arm.epochs[0], arm.epochs[len(arm.epochs) // 2], arm.epochs[-1])
-    return "   validation " + " … ".join(f"{point.mean:.0%}" for point in shown)
+    first, middle, last = arm.epochs[0], arm.epochs[len(arm.epochs) // 2], arm.epochs[-1]
+    shown = " … ".join(f"{point.mean:.0%}" for point in (middle, last))
+    return f"   after the first epoch {first.mean:.0%}, then {shown} (validation)"
 
 
-def _verdict(study: Study) -> str:
-    found = study.verdict_in("en")
+def _verdict(of_reviews: Study, of_registers: Study) -> str:
+    """Return what both studies found, why they differ, and the commands for own files."""
+    reviews, registers = (
+        f"{_difference(study, 'pretrained', 'scratch')} {_recommendation(study)}"
+        for study in (of_reviews, of_registers)
+    )
+    return f"""
+Book reviews: {reviews}
+Short sentences: {registers}
+{WHY_THEY_DIFFER}
+Reports, with the accuracy over the epochs: {of_reviews.report}
+  and {of_registers.report}
+
+With your own files:
+  greffe fit --data my_labels.tsv --unlabelled my_texts.txt --budget 20m --out runs/clf
+  greffe pretrain my_texts.txt --from {BASE} --budget 20m --out runs/base
+  greffe compare runs/base --data my_labels.tsv --out runs/study"""
+
+
+def _comparison(study: Study, first: str, second: str) -> Comparison | None:
+    pairs = {(one.first, one.second): one for one in study.results.comparisons}
+    return pairs.get((first, second))
+
+
+def _difference(study: Study, first: str, second: str) -> str:
+    """Return the difference of two arms as a sentence."""
+    found = _comparison(study, first, second)
+    assert found is not None
+    arms, mean = _arms(study), found.difference.mean
+    significant = "significant" if found.is_significant else "not significant"
     return (
-        f"\n{found.headline}\n{' '.join(found.sentences[:2])}\n"
-        f"Report: {study.report}\n\n"
-        "With your own files:\n"
-        f"  greffe pretrain my_texts.txt --from {BASE} --budget 20m --out runs/base\n"
-        "  greffe compare runs/base --data my_labels.tsv --out runs/study\n"
-        "  greffe finetune --from runs/base --data my_labels.tsv --out runs/clf"
+        f"{arms[first].accuracy.mean:.1%} with transfer, {arms[second].accuracy.mean:.1%} from "
+        f"scratch: {100 * mean:+.1f} points ({100 * found.difference.low:+.1f} to "
+        f"{100 * found.difference.high:+.1f}), {significant}."
+    )
+
+
+def _recommendation(study: Study) -> str:
+    """Return the best arm, and how it compares with TF-IDF."""
+    arms = _arms(study)
+    best = max(arms.values(), key=lambda arm: arm.accuracy.mean)
+    if best.name == "tfidf":
+        return f"TF-IDF is best: {best.accuracy.mean:.1%}."
+    found = next(
+        (
+            one
+            for one in study.results.comparisons
+            if (one.first, one.second) == (best.name, "tfidf")
+        ),
+        None,
+    )
+    if found is None:
+        return f"Recommended: {best.name}, {best.accuracy.mean:.1%}."
+    significant = "significant" if found.is_significant else "not significant"
+    return (
+        f"Recommended: {best.name}, {best.accuracy.mean:.1%}; over TF-IDF "
+        f"({arms['tfidf'].accuracy.mean:.1%}) {100 * found.difference.mean:+.1f} "
+        f"({100 * found.difference.low:+.1f} to {100 * found.difference.high:+.1f}), {significant}."
     )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from greffe import demo as demo_module
-from greffe.api import compare
 from greffe.demo import demo
 from greffe.errors import DiskFullError, GreffeError, InterruptedRunError
 from greffe.samples.reviews import reviews_folder
@@ -16,7 +14,7 @@ from greffe.samples.reviews import reviews_folder
 
 def part_of_the_reviews(folder: Path) -> Path:
     """Write the first lines of each file, with the header of the tables."""
-    for name in ("unlabelled.txt", "train.tsv", "valid.tsv", "test.tsv"):
+    for name in ("unlabelled.txt", "train.tsv", "valid.tsv", "test.tsv", "auxiliary.tsv"):
         lines = (reviews_folder() / name).read_text("utf-8").splitlines(keepends=True)
         (folder / name).write_text("".join(lines[:61]), "utf-8")
     return folder
@@ -24,7 +22,7 @@ def part_of_the_reviews(folder: Path) -> Path:
 
 def times(folder: Path) -> dict[Path, int]:
     """Return when each result was written."""
-    written = [*folder.glob("study/cells/**/*"), folder / "base/weights.safetensors"]
+    written = [*folder.glob("*/cells/**/*"), *folder.glob("*/weights.safetensors")]
     return {path: path.stat().st_mtime_ns for path in written}
 
 
@@ -52,18 +50,21 @@ def test_the_demo_ends_with_a_verdict_and_is_not_repeated(
 ) -> None:
     monkeypatch.setattr(demo_module, "SEEDS", 2)
     monkeypatch.setattr(demo_module, "STEPS", 2)
-    monkeypatch.setattr(demo_module, "compare", partial(compare, budget="2epochs"))
+    monkeypatch.setattr(demo_module, "AUXILIARY_EPOCHS", 1)
+    monkeypatch.setattr(demo_module, "REGISTER_STEPS", 2)
     monkeypatch.setattr(demo_module, "reviews_folder", lambda: part_of_the_reviews(tmp_path))
     verdict = demo(tmp_path / "demo")
     shown = capsys.readouterr().err
     assert "3,628,032 parameters" in shown
     assert "it continues: Bonjour les" in shown
-    for text in demo_module.SENTENCES:
+    for text in (*demo_module.SENTENCES, *demo_module.REGISTERS):
         assert text in shown
-    for command in ("greffe pretrain", "greffe compare", "greffe finetune"):
+    for command in ("greffe fit", "greffe pretrain", "greffe compare"):
         assert command in verdict
-    assert "pretraining" in verdict
-    assert (tmp_path / "demo/study/report.html").stat().st_size > 100_000
+    for words in ("Book reviews: ", "Short sentences: ", " from scratch: ", "Recommended: "):
+        assert words in verdict
+    for study in ("reviews", "registers"):
+        assert (tmp_path / f"demo/{study}/report.html").stat().st_size > 100_000
 
     before = times(tmp_path / "demo")
     assert len(before) > 4

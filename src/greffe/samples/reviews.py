@@ -1,4 +1,5 @@
-"""The shipped French reviews: 1,000 labelled ones in fixed splits, and 300 unlabelled ones.
+"""The shipped French reviews: 1,000 labelled ones in fixed splits, 300 unlabelled ones,
+and auxiliary ones of films, restaurants, hotels and things.
 
 Their origin and limits are described in reviews_fr/README.md.
 """
@@ -9,11 +10,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-Split = Literal["train", "valid", "test"]
+Split = Literal["train", "valid", "test", "auxiliary"]
 
 
 def reviews_folder() -> Path:
-    """Return the folder with train.tsv, valid.tsv, test.tsv and unlabelled.txt."""
+    """Return the folder with train.tsv, valid.tsv, test.tsv, auxiliary.tsv and unlabelled.txt."""
     return Path(str(resources.files("greffe.samples") / "reviews_fr"))
 
 

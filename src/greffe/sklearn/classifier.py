@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
 from pathlib import Path
@@ -53,6 +53,11 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             taken from.
         recipe: Recipe: tiny, small, lab, a family such as bert; for fine-tuning also intermediate,
             target; or a TOML file. None: the recipe of the base.
+        auto: Use the best of several models instead, as `greffe fit` does: TF-IDF, the features of
+            the base, fine-tuning, or an ensemble of them, chosen by cross-validation. The budget
+            is then a time, by default 20m; base=None takes greffe-fr if it knows the language of
+            the texts. `like` and `recipe` cannot be given, and `validation_fraction` has no
+            effect.
         budget: How long to train: 20m, 2000steps, 3epochs. None: the budget of the recipe.
         validation_fraction: Fraction of the texts that is held out, by class, to choose the best
             epoch.
@@ -65,6 +70,8 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         changes: Changes of the recipe, such as `["train.lr=3e-4"]`.
         aux_data: Auxiliary data, fine-tuned on first: paths of tables, or lists of pairs of a text
             and its label.
+        unlabelled: With auto=True: files or folders of text without labels, which the base is
+            pretrained on first.
         long: How texts longer than the context are predicted: in windows, or cut.
         random_state: Seed of the head, the held-out texts, the order of texts and dropout. The
             same integer gives the same classifier if precision is fp32 and budget is not a time.
@@ -84,6 +91,7 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         like: str | Path | RunDirectory | None = None,
         recipe: str | Path | Recipe | None = None,
+        auto: bool = False,
         budget: str | None = None,
         validation_fraction: float = 0.2,
         soup: int | None = None,
@@ -92,6 +100,7 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         precision: PrecisionName | None = None,
         changes: Sequence[str] = (),
         aux_data: Sequence[Examples] = (),
+        unlabelled: Sequence[str | Path] = (),
         long: LongTexts = "windows",
         random_state: int | RandomState | None = None,
         verbose: bool = False,
@@ -99,6 +108,7 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.base = base
         self.like = like
         self.recipe = recipe
+        self.auto = auto
         self.budget = budget
         self.validation_fraction = validation_fraction
         self.soup = soup
@@ -107,6 +117,7 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.precision = precision
         self.changes = changes
         self.aux_data = aux_data
+        self.unlabelled = unlabelled
         self.long = long
         self.random_state = random_state
         self.verbose = verbose
@@ -123,8 +134,9 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # --- fitting ---
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fine-tune on the texts X with the labels y."""
+        """Fine-tune on the texts X with the labels y; with auto=True, find the best model."""
         self._check_long()
+        self._check_auto()
         name = type(self).__name__
         texts, labels = check_texts(X, name), check_labels(y, name)
         check_consistent_length(texts, labels)
@@ -137,7 +149,7 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = label_texts(classes)
         examples = [Example(text, names[index]) for text, index in zip(texts, indices, strict=True)]
         with self._notices():
-            run = self._finetuned(examples)
+            run = self._best(examples) if self.auto else self._finetuned(examples)
         run.write_manifest(run.manifest().model_copy(update={"label_type": label_type(classes)}))
         return self._use(run, classes)
 
@@ -148,16 +160,14 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         jobs = effective_n_jobs(self.n_jobs)
         # Late: importing the estimator loads no torch.
         from greffe.api.training import finetune
-        from greffe.sklearn.carried_run import RUN_FOLDER, CarriedRun, TemporaryFolder
 
-        folder = TemporaryFolder()
-        try:
-            finetune(
+        return _in_temporary_folder(
+            lambda out: finetune(
                 self.base,
                 data=train,
                 valid=valid,
                 aux_data=self.aux_data,
-                out=folder.path / RUN_FOLDER,
+                out=out,
                 scratch=self.base is None,
                 like=self.like,
                 recipe=self.recipe,
@@ -169,14 +179,31 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 precision=self.precision,
                 changes=self.changes,
             )
-        except InterruptedRunError:
-            folder.remove()  # nothing could resume it
-            # Not an Exception: a search over parameters would take it for a failed fit and go on.
-            raise KeyboardInterrupt from None
-        except BaseException:
-            folder.remove()
-            raise
-        return CarriedRun.keep(folder)
+        )
+
+    def _best(self, examples: list[Example]) -> CarriedRun:
+        """Return the run of the best of several models, in a temporary folder."""
+        seed = self._seed()
+        jobs = effective_n_jobs(self.n_jobs)
+        base = self.base.path if isinstance(self.base, RunDirectory) else self.base
+        from greffe.api.fitting import fit
+
+        return _in_temporary_folder(
+            lambda out: fit(
+                data=examples,
+                aux_data=self.aux_data,
+                out=out,
+                unlabelled=self.unlabelled,
+                base=() if base is None else base,
+                budget=self.budget,
+                seed=seed,
+                soup=self.soup,
+                jobs=jobs,
+                device=self.device,
+                precision=self.precision,
+                changes=self.changes,
+            )
+        )
 
     def _seed(self) -> int:
         generator = check_random_state(self.random_state)
@@ -209,6 +236,14 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"The 'long' parameter of {type(self).__name__} must be a str among "
                 f"{{{', '.join(map(repr, choices))}}}. Got {self.long!r} instead."
             )
+
+    def _check_auto(self) -> None:
+        for name in ("like", "recipe"):
+            if self.auto and getattr(self, name) is not None:
+                raise ValueError(
+                    f"The {name!r} parameter of {type(self).__name__} has no effect with auto=True "
+                    f"and must be None. Got {getattr(self, name)!r} instead."
+                )
 
     def _notices(self) -> AbstractContextManager[None]:
         return nullcontext() if self.verbose else quiet()
@@ -265,3 +300,20 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         require_labels(run)
         manifest = run.manifest()
         return cls(**parameters)._use(run, classes_of(manifest.labels, manifest.label_type))
+
+
+def _in_temporary_folder(train: Callable[[Path], object]) -> CarriedRun:
+    """Return the run that a training writes, in a temporary folder."""
+    from greffe.sklearn.carried_run import RUN_FOLDER, CarriedRun, TemporaryFolder
+
+    folder = TemporaryFolder()
+    try:
+        train(folder.path / RUN_FOLDER)
+    except InterruptedRunError:
+        folder.remove()  # nothing could resume it
+        # Not an Exception: a search over parameters would take it for a failed fit and go on.
+        raise KeyboardInterrupt from None
+    except BaseException:
+        folder.remove()
+        raise
+    return CarriedRun.keep(folder)

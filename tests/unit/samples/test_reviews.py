@@ -18,17 +18,18 @@ from greffe.data.words import plain_words
 from greffe.samples.reviews import Split, reviews, reviews_folder, unlabelled
 
 PARTS: tuple[Split, ...] = get_args(Split)
+BOOKS: tuple[Split, ...] = ("train", "valid", "test")
 
 
 @pytest.fixture(scope="module")
 def labelled() -> list[tuple[str, str]]:
-    return [row for part in PARTS for row in reviews(part)]
+    return [row for part in BOOKS for row in reviews(part)]
 
 
 @pytest.fixture(scope="module")
 def texts(labelled: list[tuple[str, str]]) -> list[str]:
-    """All 1,300."""
-    return [text for _, text in labelled] + unlabelled()
+    """All of them, 3,246."""
+    return [text for _, text in labelled + reviews("auxiliary")] + unlabelled()
 
 
 def shared(found: Iterable[tuple[int, Hashable]]) -> list[Hashable]:
@@ -39,7 +40,9 @@ def shared(found: Iterable[tuple[int, Hashable]]) -> list[Hashable]:
     return [what for what, several in owners.items() if len(several) > 1]
 
 
-@pytest.mark.parametrize(("part", "count"), [("train", 500), ("valid", 100), ("test", 400)])
+@pytest.mark.parametrize(
+    ("part", "count"), [("train", 500), ("valid", 100), ("test", 400), ("auxiliary", 1946)]
+)
 def test_each_part_is_whole_and_balanced(part: Split, count: int) -> None:
     rows = reviews(part)
     assert Counter(label for label, _ in rows) == {"0": count // 2, "1": count // 2}
