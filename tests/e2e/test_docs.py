@@ -43,6 +43,7 @@ SMALLER = {
     "20m": "2s",
     "12m": "2s",
     "1h": "4steps",
+    "30m": "10s",
     "2000steps": "4steps",
     "4epochs": "1epochs",
     "small": "tiny",

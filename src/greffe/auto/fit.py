@@ -39,6 +39,7 @@ from greffe.baselines.features import BaseReader, FeatureCache
 from greffe.baselines.linear_runs import open_feature_run, write_linear_run
 from greffe.config.options import Computing, Output, Reading, Tables, Training
 from greffe.config.spans import Span
+from greffe.config.spec import Spec
 from greffe.data.tables import Example, label_order
 from greffe.data.text import find_sources
 from greffe.doctor.descriptions import describe
@@ -54,7 +55,7 @@ from greffe.progress import notice
 from greffe.report.number_format import Language
 from greffe.run import RUN_FILE, RunDirectory, this_moment
 from greffe.seeding import rng
-from greffe.storage import read_json, write_json
+from greffe.storage import read_model, write_json
 from greffe.training.compute import set_up_compute
 
 DEFAULT_BUDGET = "20m"
@@ -62,6 +63,17 @@ TFIDF = "tfidf"
 ENOUGH_TO_HALVE = 100
 """Texts from which on a model of half of them says what more labels bring."""
 PLAN_FILE = "plan.json"
+
+
+class _Plan(Spec):
+    """What a fit was started with, and the seconds that it has taken so far."""
+
+    data: dict[str, str]
+    seed: int
+    base: str | None
+    """Hash of its weights."""
+    unlabelled: list[str]
+    spent: float = 0.0
 
 
 @dataclass
@@ -84,7 +96,12 @@ class _State:
 
     def best(self) -> Tried | None:
         """The model with the highest accuracy so far."""
-        return max(self.tried.values(), key=lambda one: self.accuracy(one).mean, default=None)
+        finished = self.finished().values()
+        return max(finished, key=lambda one: self.accuracy(one).mean, default=None)
+
+    def finished(self) -> dict[str, Tried]:
+        """The models that may be chosen: those that were stopped know few of the texts."""
+        return {name: one for name, one in self.tried.items() if one.stopped_after is None}
 
     def by_text(self, probabilities: np.ndarray) -> np.ndarray:
         """Return how often each text is classified correctly."""
@@ -126,39 +143,49 @@ def fit(
         check_classes(labels, examples)
         auxiliary = open_auxiliary(tables.aux_data, labels, reading, known=examples)
         texts_without_labels = find_sources(unlabelled) if unlabelled else []
-        findings = _examine(examples)
+        findings = _examine(examples, language)
         base = choose_base(bases, examples)
         hashes = {"train": data_hash(examples), **auxiliary.hashes}
         folder.begin()
         parts = folder.path / PARTS
         parts.mkdir(exist_ok=True)
-        clock = Clock(budget, _open_plan(parts / PLAN_FILE, hashes, seed))
+        plan = _open_plan(
+            parts / PLAN_FILE,
+            _Plan(
+                data=hashes,
+                seed=seed,
+                base=base.manifest().weights if base else None,
+                unlabelled=[Path(source).name for source in texts_without_labels],
+            ),
+        )
+        clock = Clock(budget, plan.spent)
         _announce(examples, labels, auxiliary, texts_without_labels, base, budget)
         data = Labelled(examples, labels)
         state = _State(CrossValidation(data, parts / "folds", clock, seed))
         try:
-            base = _try_everything(
+            _try_everything(
                 state, data, auxiliary, unlabelled, base, parts, training, reading, seed
             )
             choice = choose_members(
-                {name: one.predictions for name, one in state.tried.items()},
+                {name: one.predictions for name, one in state.finished().items()},
                 state.cross_validation.targets,
                 seed,
             )
             finals = _write_members(state, choice, data, parts, seed)
         finally:
-            write_json(parts / PLAN_FILE, {"data": hashes, "seed": seed, "spent": clock.spent})
+            _write_plan(parts / PLAN_FILE, plan.model_copy(update={"spent": clock.spent}))
         document = _document(state, choice, data, auxiliary, base, findings, finals).model_copy(
             update={
-                "unlabelled": [Path(source).name for source in texts_without_labels],
+                "unlabelled": plan.unlabelled,
                 "doubling": _doubling(state, data, seed),
                 "seconds": clock.spent,
             }
         )
         document = document.model_copy(update={"advice": _advice(document)})
-        _write_run(folder.path, state, choice, document, finals, threads, hashes)
+        # The run comes last: with its manifest, the fit is finished.
         write_json(run.path / FIT_FILE, document.model_dump(mode="json"))
         write_fit_page(document, run.path, language)
+        _write_run(folder.path, state, choice, document, finals, threads, hashes)
         shutil.rmtree(parts / "final", ignore_errors=True)
     notice(f"run written to {run.path}")
     return run
@@ -178,27 +205,30 @@ def _seconds(budget: str) -> float:
     return span.amount
 
 
-def _examine(examples: list[Example]) -> list[str]:
+def _examine(examples: list[Example], language: Language) -> list[str]:
     """Return what the doctor finds to be serious, as sentences."""
     serious = [found for found in examine({"train": examples}) if found.severity == "serious"]
-    sentences = [describe(found)[0] for found in serious]
-    for sentence in sentences:
-        notice(f"doctor: {sentence}")
-    return sentences
+    for found in serious:
+        notice(f"doctor: {describe(found)[0]}")
+    return [describe(found, language)[0] for found in serious]
 
 
-def _open_plan(path: Path, hashes: dict[str, str], seed: int) -> float:
-    """Return the seconds that earlier processes spent; other data cannot be resumed with."""
+def _open_plan(path: Path, plan: _Plan) -> _Plan:
+    """Return the plan with the seconds of earlier processes; only the same plan is resumed."""
     if not path.exists():
-        write_json(path, {"data": hashes, "seed": seed, "spent": 0.0})
-        return 0.0
-    before = read_json(path, "the plan of an interrupted fit")
-    if before.get("data") != hashes or before.get("seed") != seed:
+        _write_plan(path, plan)
+        return plan
+    before = read_model(_Plan, path, "the plan of an interrupted fit")
+    if before.model_copy(update={"spent": 0.0}) != plan:
         raise MismatchError(
-            f"{path.parent.parent} was started with other data or another seed.",
-            hint="resume with the same files and seed, or start again with --overwrite",
+            f"{path.parent.parent} was started with other data, another base or another seed.",
+            hint="resume with the same files, base and seed, or start again with --overwrite",
         )
-    return float(before.get("spent", 0.0))
+    return before
+
+
+def _write_plan(path: Path, plan: _Plan) -> None:
+    write_json(path, plan.model_dump(mode="json"))
 
 
 def _announce(
@@ -244,8 +274,8 @@ def _try_everything(
     training: Training,
     reading: Reading,
     seed: int,
-) -> RunDirectory | None:
-    """Cross-validate the models from the cheapest to the dearest; return the base in use."""
+) -> None:
+    """Cross-validate the models from the cheapest to the dearest."""
     clock = state.cross_validation.clock
     computing = Computing(device=training.device or "auto", precision=training.precision or "auto")
     aux = auxiliary if auxiliary.tables else None
@@ -254,6 +284,9 @@ def _try_everything(
         state.attempt(LinearModel(f"{TFIDF}+aux", computing, aux))
     if unlabelled:
         seconds = min(PRETRAINING_FRACTION * clock.budget, 0.6 * clock.left)
+        begun = RunDirectory(parts / "base")
+        if (begun.path / RUN_FILE).exists():  # resumed with the time that it was started with
+            seconds = _seconds(begun.recipe().train.budget)
         base, stage = pretrain_base(
             base,
             unlabelled,
@@ -265,7 +298,7 @@ def _try_everything(
         )
         state.stages.append(stage)
     if base is None:
-        return None
+        return
     cache = FeatureCache(BaseReader.of(base, computing))
     name = "stacked+aux" if aux else "stacked"
     state.attempt(LinearModel(name, computing, aux, base, cache))
@@ -277,7 +310,6 @@ def _try_everything(
         state.stages.append(stage)
     name = "finetuned+aux" if aux else "finetuned"
     state.attempt(Network(name, start, _finetuning(training), parts / "fold"))
-    return base
 
 
 def _finetuning(training: Training) -> Training:

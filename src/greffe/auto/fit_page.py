@@ -75,9 +75,10 @@ def _gain_sentence(rung: Rung, catalog: Catalog) -> str:
     assert rung.gain is not None and rung.over is not None
     gain = rung.gain
     kind = "up" if gain.low > 0 else "down" if gain.high < 0 else "same"
+    name = rung_name(rung.name, catalog)
     return catalog(
         f"fit.gain.{kind}",
-        name=rung_name(rung.name, catalog),
+        name=name[0].upper() + name[1:],
         over=rung_name(rung.over, catalog),
         gain=catalog.counted_points(gain.mean, signed=True),
         interval=catalog.interval_points(gain.low, gain.high, signed=True),
@@ -86,7 +87,11 @@ def _gain_sentence(rung: Rung, catalog: Catalog) -> str:
 
 def rung_name(name: str, catalog: Catalog) -> str:
     """Return a model's name in the page's language."""
-    return catalog(f"rung.{name.replace('+', '_')}")
+    return catalog(f"rung.{_key(name)}")
+
+
+def _key(name: str) -> str:
+    return name.replace("+", "_")
 
 
 def ladder_table(document: FitDocument, catalog: Catalog) -> Table:
@@ -131,7 +136,7 @@ def cost_table(document: FitDocument, catalog: Catalog) -> Table:
 
 def _ladder_section(document: FitDocument, catalog: Catalog) -> Section:
     rows = [
-        IntervalRow(rung_name(rung.name, catalog), rung.accuracy, rung.name)
+        IntervalRow(catalog(f"chart.{_key(rung.name)}"), rung.accuracy, rung.name)
         for rung in document.rungs
     ]
     table = ladder_table(document, catalog)

@@ -1,0 +1,71 @@
+"""Fits that take moments: two folds, few texts, a base with fresh weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.builders import estimate
+
+from greffe.auto import cross_validate, fit
+from greffe.auto.document import FitDocument, Rung, Stage
+from greffe.data.tables import Example
+from greffe.samples.toy import toy_reviews
+
+
+@pytest.fixture
+def two_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two folds and one repeat."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr(cross_validate, "FOLDS", 2)
+    monkeypatch.setattr(cross_validate, "FEW_REPEATS", 1)
+    monkeypatch.setattr(fit, "FOLDS", 2)
+
+
+@pytest.fixture
+def without_base(two_folds: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with texts in a language that no base knows: TF-IDF alone is tried."""
+    monkeypatch.setattr(fit, "choose_base", lambda *_: None)
+
+
+@pytest.fixture(scope="session")
+def examples() -> list[Example]:
+    return [Example(text, label) for label, text in toy_reviews(24, seed=1)]
+
+
+@pytest.fixture
+def table(tmp_path: Path, examples: list[Example]) -> Path:
+    path = tmp_path / "reviews.tsv"
+    path.write_text("".join(f"{one.label}\t{one.text}\n" for one in examples), "utf-8")
+    return path
+
+
+@pytest.fixture
+def document() -> FitDocument:
+    """An ensemble that is significantly better than TF-IDF, after a stage of pretraining."""
+    names = ["majority", "tfidf", "stacked", "finetuned", "ensemble"]
+    gains = [None, estimate(0.3, 0.05), estimate(0.01, 0.02), estimate(-0.1, 0.05), estimate(0.04)]
+    overs = [None, "majority", "tfidf", "tfidf", "tfidf"]
+    return FitDocument(
+        created="2026-11-18T12:00:00+00:00",
+        labels=["négatif", "positif"],
+        texts=1200,
+        auxiliary=300,
+        unlabelled=["text.txt"],
+        base="greffe-fr",
+        budget=1200.0,
+        seconds=840.5,
+        folds=5,
+        repeats=1,
+        stages=[Stage(name="pretraining", seconds=480.0, size=7_000_000)],
+        rungs=[
+            Rung(name=name, accuracy=estimate(0.8), over=over, gain=gain, seconds=3.0)
+            for name, over, gain in zip(names, overs, gains, strict=True)
+        ],
+        skipped={"finetuned+aux": "3 trainings of about 900 s each"},
+        chosen=["tfidf", "finetuned"],
+        expected=estimate(0.82),
+        doubling=estimate(0.03),
+        advice=["labels", "auxiliary", "text", "time", "base"],
+        findings=["54 of 2,000 texts are in <both> parts."],
+    )

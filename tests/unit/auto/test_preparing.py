@@ -1,0 +1,38 @@
+"""The base of a fit: given, shipped, or none for another language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from greffe.auto.preparing import choose_base, folder_size
+from greffe.data.tables import Example
+from greffe.errors import GreffeError
+from greffe.run import RunDirectory
+
+
+def test_a_base_that_is_given_is_used(
+    fresh_run: Callable[..., RunDirectory], examples: list[Example]
+) -> None:
+    base = fresh_run("base")
+    found = choose_base([base.path], examples)
+    assert found is not None and found.path == base.path
+    with pytest.raises(GreffeError):
+        choose_base([base.path / "nothing"], examples)
+
+
+def test_the_shipped_base_is_for_texts_in_its_language(examples: list[Example]) -> None:
+    found = choose_base([], examples)
+    assert found is not None and found.name == "greffe-fr"
+    foreign = [Example("Wszystkie książki są świetne, zwłaszcza źdźbło i gżegżółka", "a")]
+    assert choose_base([], foreign) is None
+
+
+def test_the_size_is_that_of_the_runs_own_files(fresh_run: Callable[..., RunDirectory]) -> None:
+    run = fresh_run("base")
+    size = folder_size(run)
+    assert size > run.weights_path.stat().st_size
+    (run.path / "parts").mkdir()
+    (run.path / "parts" / "more").write_bytes(b"x" * 100)
+    assert folder_size(run) == size
