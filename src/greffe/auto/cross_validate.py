@@ -106,7 +106,7 @@ class CrossValidation:
         tried = Tried(model, OutOfFold(np.full(shape, np.nan)))
         parts = list(self.parts(self.repeats if is_quick else 1))
         for number, (repeat, fold, train, test) in enumerate(parts):
-            stored = self._path(model.name, repeat, fold)
+            stored = self._path(model.key, repeat, fold)
             if not stored.exists():
                 # This fold, the final training on all texts, and what follows.
                 slowest = tried.fold_seconds or expected

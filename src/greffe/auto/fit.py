@@ -309,7 +309,12 @@ def _try_everything(
         )
         state.stages.append(stage)
     name = "finetuned+aux" if aux else "finetuned"
-    state.attempt(Network(name, start, _finetuning(training), parts / "fold"))
+    network = Network(name, start, _finetuning(training), parts / "fold")
+    texts = [example.text for example in data.examples]
+    if (FOLDS + 1) * network.estimated_seconds(texts) > clock.left and training.soup is None:
+        notice(f"{name}: one training per fold instead of a soup, to fit into the time")
+        network = network.single()
+    state.attempt(network)
 
 
 def _finetuning(training: Training) -> Training:

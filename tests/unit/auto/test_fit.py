@@ -94,7 +94,7 @@ def test_a_fit_without_a_base_is_exported(table: Path, tmp_path: Path) -> None:
     assert document.advice == ["auxiliary", "text", "base"]
     texts = [text for _, text in toy_reviews(4, seed=9)]
     exported = greffe.load(greffe.export(run.path, tmp_path / "exported"))
-    expected = run.predict(texts, calibrated=True)
+    expected = run.predict(texts)
     for found, ours in zip(exported.predict(texts), expected, strict=True):
         assert found.probabilities == pytest.approx(ours.probabilities, abs=1e-5)
 
