@@ -23,7 +23,7 @@ from greffe.study.folder import STUDY_FILE
 
 BASE = "greffe-fr"
 BASE_FOLDER, AUXILIARY_FOLDER = "base", "auxiliary"
-REVIEWS_FOLDER, REGISTERS_FOLDER = "reviews", "registers"
+REVIEWS_FOLDER, REGISTERS_FOLDER = "study", "registers"
 SEEDS = 6  # the smallest number with which a difference can be significant
 STEPS = 20
 AUXILIARY_EPOCHS = 3

@@ -63,7 +63,7 @@ def test_the_demo_ends_with_a_verdict_and_is_not_repeated(
         assert command in verdict
     for words in ("Book reviews: ", "Short sentences: ", " from scratch: ", "Recommended: "):
         assert words in verdict
-    for study in ("reviews", "registers"):
+    for study in ("study", "registers"):
         assert (tmp_path / f"demo/{study}/report.html").stat().st_size > 100_000
 
     before = times(tmp_path / "demo")

@@ -101,7 +101,7 @@ class CrossValidation:
         """
         texts = [example.text for example in self.data.examples]
         expected = model.estimated_seconds(texts)
-        is_quick = expected < 1.0
+        is_quick = model.is_quick
         shape = (self.repeats, len(texts), len(self.data.labels))
         tried = Tried(model, OutOfFold(np.full(shape, np.nan)))
         parts = list(self.parts(self.repeats if is_quick else 1))

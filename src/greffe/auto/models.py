@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,8 @@ class TriedModel(ABC):
     """One model of the ladder."""
 
     name: str
+    is_quick: ClassVar[bool] = True
+    """Whether a training takes moments: it is repeated where texts are few."""
 
     @property
     def key(self) -> str:
@@ -103,6 +106,7 @@ class LinearModel(TriedModel):
 class Network(TriedModel):
     """A base, fine-tuned on the labels."""
 
+    is_quick: ClassVar[bool] = False
     name: str
     base: RunDirectory
     training: Training
@@ -158,4 +162,5 @@ class Network(TriedModel):
         tokens = sum(min(len(text), most) for text in texts) / CHARACTERS_PER_TOKEN
         weights = model.layers * model.width * (4 * model.width + 2 * model.expanded)
         epochs = 2.0 if not spec.budget.endswith("epochs") else float(spec.budget[:-6])
+        epochs = max(epochs, spec.least_steps * spec.batch / len(texts))
         return tokens * epochs * self._soup * weights * FLOPS_PER_WEIGHT / FLOPS_PER_SECOND

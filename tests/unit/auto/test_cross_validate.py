@@ -38,6 +38,10 @@ class Fake(TriedModel):
     def write(self, data: Labelled, out: Path, seed: int) -> RunDirectory:
         raise NotImplementedError
 
+    @property
+    def is_quick(self) -> bool:  # type: ignore[override]
+        return self.estimated_seconds([]) < 1
+
     def estimated_seconds(self, texts: Sequence[str]) -> float:
         return self.seconds
 
