@@ -145,7 +145,7 @@ def test_a_device_that_is_not_there_is_an_error_of_every_verb(command, world, tm
 @pytest.mark.parametrize(
     ("module", "calls", "others"),
     [
-        (demo, ["load_run", "pretrain", "compare"], ["_introduce", "_loss_bars"]),
+        (demo, ["load_run", "pretrain", "finetune", "compare"], ["_introduce", "_loss_bars"]),
         (run_lab, ["pretrain", "pretrain", "compare"], ["_attention"]),
     ],
 )

@@ -106,7 +106,7 @@ def test_without_a_base_fit_chooses(
     passed: dict[str, Any], fresh_run: Callable[..., RunDirectory]
 ) -> None:
     run = fresh_run("base")
-    for base, expected in ((None, ()), (run, run.path), (run.path, run.path)):
+    for base, expected in ((None, None), (run, run.path), (run.path, run.path)):
         with pytest.raises(Noted):
             auto_classifier(base=base).fit(TEXTS, LABELS)
         assert passed["base"] == expected
@@ -141,7 +141,7 @@ def test_a_base_takes_part(
 ) -> None:
     base = fresh_run("base")
     changes = ["train.budget='1epochs'", "train.soup=1", "train.threads=1"]
-    estimator = auto_classifier(base=base, changes=changes).fit(TEXTS, LABELS)
+    estimator = auto_classifier(base=base, changes=changes, budget="5m").fit(TEXTS, LABELS)
     found = json.loads((estimator.run_.path / "fit.json").read_text("utf-8"))
     assert found["base"] == base.name
     assert {"tfidf", "stacked", "finetuned"} <= {rung["name"] for rung in found["rungs"]}

@@ -21,7 +21,7 @@ def fit(
     output: Output,
     *,
     unlabelled: Sequence[str | Path] = (),
-    base: Sequence[str | Path] | str | Path = (),
+    base: str | Path | None = None,
     training: Annotated[Training, Without("recipe", "objective", "show_tensors", "track")],
     reading: Reading,
     language: Language = "en",
@@ -33,12 +33,11 @@ def fit(
     cross-validation inside `data`. fit.json and report.html in the run's folder say what each part
     was worth.
     """
-    bases = [base] if isinstance(base, str | Path) else list(base)
     run = fit_pipeline.fit(
         tables,
         output,
         unlabelled=unlabelled,
-        bases=bases,
+        base_source=base,
         training=training,
         reading=reading,
         language=language,

@@ -81,10 +81,10 @@ def cannot_win(challenger: OutOfFold, best: OutOfFold, targets: np.ndarray) -> b
 
     Judged by one-sided 95% bounds over the texts that both have classified.
     """
+    of_best = np.where(challenger.is_known[:, :, None], best.probabilities, np.nan)
     return all(
         _upper_bound(accuracy_by_text(with_it, targets), accuracy_by_text(of_best, targets)) < 0
         for with_it in (challenger.probabilities, join([challenger, best]))
-        for of_best in (np.where(challenger.is_known[:, :, None], best.probabilities, np.nan),)
     )
 
 

@@ -91,13 +91,10 @@ class CrossValidation:
                 if is_tested.any():
                     yield repeat, fold, np.flatnonzero(~is_tested), np.flatnonzero(is_tested)
 
-    def try_model(
-        self, model: TriedModel, best: Tried | None = None, *, reserved: float = 0.0
-    ) -> Tried | str:
-        """Cross-validate a model; return the reason if there is no time for it.
+    def try_model(self, model: TriedModel, best: Tried | None = None) -> Tried | float:
+        """Cross-validate a model; if there is no time for it, return the seconds that it needs.
 
-        `reserved` seconds are left for what follows. A model that cannot win against the best, nor
-        beside it, is stopped after a fold.
+        A model that cannot win against the best, nor beside it, is stopped after a fold.
         """
         texts = [example.text for example in self.data.examples]
         expected = model.estimated_seconds(texts)
@@ -108,12 +105,12 @@ class CrossValidation:
         for number, (repeat, fold, train, test) in enumerate(parts):
             stored = self._path(model.key, repeat, fold)
             if not stored.exists():
-                # This fold, the final training on all texts, and what follows.
+                # The folds without which nothing is known, and the final training on all texts.
                 slowest = tried.fold_seconds or expected
-                folds_needed = max(1, LEAST_FOLDS - number)
-                if not is_quick and (folds_needed + 1) * slowest + reserved > self.clock.left:
+                needed = (max(1, LEAST_FOLDS - number) + 1) * slowest
+                if not is_quick and needed > self.clock.left:
                     if number < LEAST_FOLDS:
-                        return f"{folds_needed + 1} trainings of about {slowest:.0f} s each"
+                        return needed
                     notice(f"{model.name}: no time for more folds")
                     break
                 self._compute(model, stored, repeat, train, test)
@@ -124,12 +121,9 @@ class CrossValidation:
             tried.folds = number + 1
             if not is_quick or number == len(parts) - 1:
                 self._report(tried, len(parts))
-            is_decided = best is not None and LEAST_FOLDS <= tried.folds < len(parts)
-            if (
-                is_decided
-                and best
-                and cannot_win(tried.predictions, best.predictions, self.targets)
-            ):
+            if best is None or not LEAST_FOLDS <= tried.folds < len(parts):
+                continue
+            if cannot_win(tried.predictions, best.predictions, self.targets):
                 tried.stopped_after = tried.folds
                 notice(f"{model.name}: stopped, it cannot win against {best.model.name}")
                 break

@@ -58,8 +58,8 @@ class FitDocument(Spec):
     repeats: int
     stages: list[Stage]
     rungs: list[Rung]
-    skipped: dict[str, str]
-    """Models that were not tried, and why."""
+    skipped: dict[str, float]
+    """Models that were not tried, and the seconds that they would have needed at least."""
     chosen: list[str]
     """The models of the final ensemble, or the only one."""
     expected: Estimate

@@ -82,14 +82,14 @@ class _State:
 
     cross_validation: CrossValidation
     tried: dict[str, Tried] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, float] = field(default_factory=dict)
     stages: list[Stage] = field(default_factory=list)
 
     def attempt(self, model: TriedModel) -> None:
         """Cross-validate a model, unless there is no time for it."""
         found = self.cross_validation.try_model(model, self.best())
-        if isinstance(found, str):
-            notice(f"{model.name}: skipped, there is no time for {found}")
+        if isinstance(found, float):
+            notice(f"{model.name}: skipped, it needs about {found / 60:.0f} min")
             self.skipped[model.name] = found
         else:
             self.tried[model.name] = found
@@ -117,7 +117,7 @@ def fit(
     output: Output,
     *,
     unlabelled: Sequence[str | Path] = (),
-    bases: Sequence[str | Path] = (),
+    base_source: str | Path | None = None,
     training: Training = Training(),
     reading: Reading = Reading(),
     language: Language = "en",
@@ -144,7 +144,7 @@ def fit(
         auxiliary = open_auxiliary(tables.aux_data, labels, reading, known=examples)
         texts_without_labels = find_sources(unlabelled) if unlabelled else []
         findings = _examine(examples, language)
-        base = choose_base(bases, examples)
+        base = choose_base(base_source, examples)
         hashes = {"train": data_hash(examples), **auxiliary.hashes}
         folder.begin()
         parts = folder.path / PARTS

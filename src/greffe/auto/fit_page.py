@@ -64,8 +64,9 @@ def fit_sentences(document: FitDocument, catalog: Catalog) -> list[str]:
     for rung in document.rungs[1:]:
         if rung.gain is not None and rung.over is not None:
             sentences.append(_gain_sentence(rung, catalog))
-    for name, reason in document.skipped.items():
-        sentences.append(catalog("fit.skipped", name=rung_name(name, catalog), reason=reason))
+    for name, seconds in document.skipped.items():
+        named = _capitalized(rung_name(name, catalog))
+        sentences.append(catalog("fit.skipped", name=named, time=catalog.duration(seconds)))
     if final.name == "tfidf":
         sentences.append(catalog("fit.simplest"))
     return [*sentences, *document.findings]
@@ -75,10 +76,9 @@ def _gain_sentence(rung: Rung, catalog: Catalog) -> str:
     assert rung.gain is not None and rung.over is not None
     gain = rung.gain
     kind = "up" if gain.low > 0 else "down" if gain.high < 0 else "same"
-    name = rung_name(rung.name, catalog)
     return catalog(
         f"fit.gain.{kind}",
-        name=name[0].upper() + name[1:],
+        name=_capitalized(rung_name(rung.name, catalog)),
         over=rung_name(rung.over, catalog),
         gain=catalog.counted_points(gain.mean, signed=True),
         interval=catalog.interval_points(gain.low, gain.high, signed=True),
@@ -88,6 +88,10 @@ def _gain_sentence(rung: Rung, catalog: Catalog) -> str:
 def rung_name(name: str, catalog: Catalog) -> str:
     """Return a model's name in the page's language."""
     return catalog(f"rung.{_key(name)}")
+
+
+def _capitalized(name: str) -> str:
+    return name[0].upper() + name[1:]
 
 
 def _key(name: str) -> str:

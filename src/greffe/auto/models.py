@@ -18,15 +18,18 @@ from greffe.baselines.features import FeatureCache
 from greffe.baselines.linear_classifier import fit_linear
 from greffe.baselines.linear_runs import open_feature_run
 from greffe.config.options import Computing, Output, Tables, Training
+from greffe.config.spans import Span
 from greffe.data.tables import Example
 from greffe.pipelines.auxiliary import AuxiliaryTables
 from greffe.pipelines.finetune import finetune
-from greffe.pipelines.finetune_recipe import Start
+from greffe.pipelines.finetune_recipe import Start, finetune_recipe
 from greffe.pipelines.linear import linear
 from greffe.progress import quiet
 from greffe.run import RunDirectory
 
 CHARACTERS_PER_TOKEN = 4
+USUAL_EPOCHS = 2.0
+"""Of a recipe whose budget is not in epochs."""
 FLOPS_PER_WEIGHT = 6
 FLOPS_PER_SECOND = 100e9
 """Of two ordinary cores; the first fold is measured, this decides only whether it is begun."""
@@ -115,11 +118,8 @@ class Network(TriedModel):
 
     @property
     def key(self) -> str:
-        return f"{self.name}-soup-{self._soup}"
-
-    @property
-    def _soup(self) -> int:
-        return self.training.soup or self.base.recipe().finetune.soup
+        soup = finetune_recipe(Start(parent=self.base), self.training).train.soup
+        return f"{self.name}-soup-{soup}"
 
     def single(self) -> Network:
         """Return the same model without a soup: faster, and a little less accurate."""
@@ -139,8 +139,7 @@ class Network(TriedModel):
 
     def write(self, data: Labelled, out: Path, seed: int) -> RunDirectory:
         # All labels train; a run needs some for validation, which choose nothing here.
-        run = self._finetune(data.examples, data.examples[: len(data.labels) * 20], out, seed)
-        return run
+        return self._finetune(data.examples, data.examples[: len(data.labels) * 20], out, seed)
 
     def _finetune(
         self, train: list[Example], valid: list[Example], out: Path, seed: int
@@ -156,11 +155,12 @@ class Network(TriedModel):
         )
 
     def estimated_seconds(self, texts: Sequence[str]) -> float:
-        recipe = self.base.recipe()
-        model, spec = recipe.model, recipe.finetune
+        recipe = finetune_recipe(Start(parent=self.base), self.training)
+        model, spec = recipe.model, recipe.train
         most = CHARACTERS_PER_TOKEN * model.context
         tokens = sum(min(len(text), most) for text in texts) / CHARACTERS_PER_TOKEN
         weights = model.layers * model.width * (4 * model.width + 2 * model.expanded)
-        epochs = 2.0 if not spec.budget.endswith("epochs") else float(spec.budget[:-6])
+        span = Span.parse(spec.budget)
+        epochs = span.amount if span.unit == "epochs" else USUAL_EPOCHS
         epochs = max(epochs, spec.least_steps * spec.batch / len(texts))
-        return tokens * epochs * self._soup * weights * FLOPS_PER_WEIGHT / FLOPS_PER_SECOND
+        return tokens * epochs * spec.soup * weights * FLOPS_PER_WEIGHT / FLOPS_PER_SECOND

@@ -30,10 +30,10 @@ LEAST_NEW_VOCAB_BYTES = 4_000_000
 CONTINUED = ("train.lr=1e-3",)
 
 
-def choose_base(sources: Sequence[str | Path], examples: Sequence[Example]) -> RunDirectory | None:
+def choose_base(source: str | Path | None, examples: Sequence[Example]) -> RunDirectory | None:
     """Return the given base; by default the one that ships, if it knows the texts' language."""
-    if sources:
-        return open_base(sources[0])
+    if source is not None:
+        return open_base(source)
     base = open_base(DEFAULT_BASE)
     texts = [example.text for example in examples[:SAMPLE]]
     tokens = sum(map(len, load_tokenizer(base).encode_all(texts)))

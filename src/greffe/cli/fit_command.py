@@ -25,7 +25,7 @@ def fit(
         typer.Option(help="Texts without labels to pretrain on: files, folders. Repeatable."),
     ] = None,
     base: Annotated[
-        list[str] | None,
+        str | None,
         typer.Option(
             help="The base: a run, greffe-fr or hf:owner/name; default: greffe-fr for French, "
             "otherwise a new one."
@@ -49,7 +49,7 @@ def fit(
         tables=tables,
         output=output,
         unlabelled=unlabelled or [],
-        base=base or [],
+        base=base,
         training=training,
         reading=reading,
         language=language,

@@ -194,7 +194,7 @@ class GreffeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 aux_data=self.aux_data,
                 out=out,
                 unlabelled=self.unlabelled,
-                base=() if base is None else base,
+                base=base,
                 budget=self.budget,
                 seed=seed,
                 soup=self.soup,

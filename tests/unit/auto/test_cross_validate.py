@@ -159,10 +159,10 @@ def test_a_fold_that_is_no_json_is_an_error(make: Make, tmp_path: Path) -> None:
         make().try_model(Fake("fake"))
 
 
-def test_a_model_without_time_is_refused_with_the_reason(make: Make) -> None:
+def test_a_model_without_time_is_refused_with_the_time_it_needs(make: Make) -> None:
     model = Fake("slow", seconds=50.0)
-    assert make(budget=120.0).try_model(model) == "3 trainings of about 50 s each"
-    assert isinstance(make(budget=160.0).try_model(model, reserved=60.0), str)
+    # Two folds and the final training.
+    assert make(budget=120.0).try_model(model) == 150.0
     assert model.trainings == []
     assert tried(make(budget=160.0).try_model(model)).folds == FOLDS
 

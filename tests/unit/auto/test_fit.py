@@ -86,7 +86,6 @@ def test_a_fit_from_a_base(
 
 @pytest.mark.usefixtures("without_base")
 def test_a_fit_without_a_base_is_exported(table: Path, tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
     run = greffe.fit(table, tmp_path / "out")
     document = document_of(tmp_path / "out")
     assert [rung.name for rung in document.rungs] == ["majority", "tfidf"]

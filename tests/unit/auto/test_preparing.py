@@ -16,17 +16,17 @@ def test_a_base_that_is_given_is_used(
     fresh_run: Callable[..., RunDirectory], examples: list[Example]
 ) -> None:
     base = fresh_run("base")
-    found = choose_base([base.path], examples)
+    found = choose_base(base.path, examples)
     assert found is not None and found.path == base.path
     with pytest.raises(GreffeError):
-        choose_base([base.path / "nothing"], examples)
+        choose_base(base.path / "nothing", examples)
 
 
 def test_the_shipped_base_is_for_texts_in_its_language(examples: list[Example]) -> None:
-    found = choose_base([], examples)
+    found = choose_base(None, examples)
     assert found is not None and found.name == "greffe-fr"
     foreign = [Example("Wszystkie książki są świetne, zwłaszcza źdźbło i gżegżółka", "a")]
-    assert choose_base([], foreign) is None
+    assert choose_base(None, foreign) is None
 
 
 def test_the_size_is_that_of_the_runs_own_files(fresh_run: Callable[..., RunDirectory]) -> None:
