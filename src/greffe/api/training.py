@@ -158,13 +158,15 @@ def linear(
     base: AnyRun | None = None,
     feature_runs: Sequence[AnyRun] = (),
     tfidf: bool = True,
+    unlabelled: Sequence[str | Path] = (),
     seed: int = 0,
     computing: Computing,
-    reading: TableReading,
+    reading: Reading,
 ) -> Run:
     """Fit a linear classifier on TF-IDF, a base's features and the class scores of feature runs.
 
-    With `aux_data`, it is trained on the auxiliary texts too.
+    With `aux_data`, it is trained on the auxiliary texts too. `unlabelled` texts add features: a
+    latent semantic analysis of their words.
     """
     run = linear_pipeline.linear(
         tables,
@@ -172,6 +174,7 @@ def linear(
         parent=None if base is None else open_base(base),
         feature_runs=[open_run(feature_run) for feature_run in feature_runs],
         tfidf=tfidf,
+        unlabelled=unlabelled,
         seed=seed,
         computing=computing,
         reading=reading,

@@ -32,10 +32,10 @@ class Rung(Spec):
 class Stage(Spec):
     """Work that the models share, such as pretraining."""
 
-    name: Literal["pretraining", "intermediate"]
+    name: Literal["semantics", "pretraining", "intermediate"]
     seconds: float = Field(ge=0)
-    size: int
-    """Bytes on disk."""
+    size: int | None
+    """Bytes on disk; None: nothing is kept."""
 
 
 class FitDocument(Spec):

@@ -15,9 +15,11 @@ from typing import ClassVar
 import numpy as np
 
 from greffe.baselines.features import FeatureCache
+from greffe.baselines.latent import LatentSemantics
 from greffe.baselines.linear_classifier import fit_linear
 from greffe.baselines.linear_runs import open_feature_run
 from greffe.config.options import Computing, Output, Tables, Training
+from greffe.config.sections import ModelSpec
 from greffe.config.spans import Span
 from greffe.data.tables import Example
 from greffe.pipelines.auxiliary import AuxiliaryTables
@@ -72,13 +74,14 @@ class TriedModel(ABC):
 
 @dataclass
 class LinearModel(TriedModel):
-    """TF-IDF and logistic regression; optionally with auxiliary data and a base's features."""
+    """TF-IDF and logistic regression; optionally with auxiliary data and further features."""
 
     name: str
     computing: Computing
     auxiliary: AuxiliaryTables | None = None
     base: RunDirectory | None = None
     cache: FeatureCache | None = None
+    latent: LatentSemantics | None = None
 
     def held_out_probabilities(
         self, train: list[Example], tested: list[Example], labels: list[str], seed: int
@@ -90,6 +93,7 @@ class LinearModel(TriedModel):
                 tfidf=True,
                 base=self.cache,
                 auxiliary=self.auxiliary.auxiliary if self.auxiliary else None,
+                latent=self.latent,
                 seed=seed,
             )
             return classifier.probabilities([example.text for example in tested])
@@ -100,6 +104,7 @@ class LinearModel(TriedModel):
             Tables(data=data.examples, aux_data=tables),
             Output(out=out, overwrite=True),
             parent=self.base,
+            latent=self.latent,
             seed=seed,
             computing=self.computing,
         )
@@ -156,11 +161,15 @@ class Network(TriedModel):
 
     def estimated_seconds(self, texts: Sequence[str]) -> float:
         recipe = finetune_recipe(Start(parent=self.base), self.training)
-        model, spec = recipe.model, recipe.train
-        most = CHARACTERS_PER_TOKEN * model.context
-        tokens = sum(min(len(text), most) for text in texts) / CHARACTERS_PER_TOKEN
-        weights = model.layers * model.width * (4 * model.width + 2 * model.expanded)
-        span = Span.parse(spec.budget)
+        spec, span = recipe.train, Span.parse(recipe.train.budget)
         epochs = span.amount if span.unit == "epochs" else USUAL_EPOCHS
         epochs = max(epochs, spec.least_steps * spec.batch / len(texts))
-        return tokens * epochs * spec.soup * weights * FLOPS_PER_WEIGHT / FLOPS_PER_SECOND
+        return training_seconds(recipe.model, texts, epochs * spec.soup)
+
+
+def training_seconds(model: ModelSpec, texts: Sequence[str], epochs: float) -> float:
+    """Return about how long a network of this shape trains on texts."""
+    most = CHARACTERS_PER_TOKEN * model.context
+    tokens = sum(min(len(text), most) for text in texts) / CHARACTERS_PER_TOKEN
+    weights = model.layers * model.width * (4 * model.width + 2 * model.expanded)
+    return tokens * epochs * weights * FLOPS_PER_WEIGHT / FLOPS_PER_SECOND

@@ -6,8 +6,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from greffe.auto.cross_validate import Clock
 from greffe.auto.document import Stage
+from greffe.auto.models import training_seconds
 from greffe.config.options import Output, Reading, Tables, TokenizerOptions, Training
+from greffe.config.spans import Span
 from greffe.data.tables import Example
 from greffe.data.text import estimated_bytes, find_sources
 from greffe.pipelines.finetune_recipe import Start
@@ -15,7 +18,8 @@ from greffe.pipelines.intermediate import finetune_intermediate
 from greffe.pipelines.pretrain import pretrain
 from greffe.pipelines.sources import open_base
 from greffe.progress import notice
-from greffe.run import RunDirectory
+from greffe.run import INTERMEDIATE, RUN_FILE, RunDirectory
+from greffe.seeding import rng
 from greffe.training.checkpoint import load_tokenizer
 
 DEFAULT_BASE = "greffe-fr"
@@ -24,6 +28,8 @@ LEAST_BYTES_PER_TOKEN = 3.2
 SAMPLE = 500
 PRETRAINING_FRACTION = 0.4
 """Of the budget, if there is text without labels."""
+MOST_OF_THE_REST = 0.6
+"""Of the time that is left when the pretraining begins."""
 NEW_VOCAB = 24_000
 LEAST_NEW_VOCAB_BYTES = 4_000_000
 """Of text: less does not show enough words for a vocabulary of its own."""
@@ -45,6 +51,13 @@ def choose_base(source: str | Path | None, examples: Sequence[Example]) -> RunDi
         f"({size / max(tokens, 1):.1f} bytes per token); --base SOURCE names another base"
     )
     return None
+
+
+def pretraining_seconds(out: Path, clock: Clock) -> float:
+    """Return how long to pretrain; a pretraining is resumed with the time it was started with."""
+    if (out / RUN_FILE).exists():
+        return Span.parse(RunDirectory(out).recipe().train.budget).amount
+    return min(PRETRAINING_FRACTION * clock.budget, MOST_OF_THE_REST * clock.left)
 
 
 def pretrain_base(
@@ -88,11 +101,18 @@ def learn_auxiliary(
     tables: Sequence[list[Example]],
     out: Path,
     *,
+    seconds: float,
     training: Training,
     seed: int,
 ) -> tuple[RunDirectory, Stage]:
-    """Fine-tune the base on auxiliary labels, one epoch."""
+    """Fine-tune the base on auxiliary labels, one epoch; on fewer texts if time is short."""
     began = time.monotonic()
+    needed = training_seconds(
+        base.recipe().model, [each.text for table in tables for each in table], epochs=1
+    )
+    if needed > seconds and not (out / INTERMEDIATE / RUN_FILE).exists():
+        notice(f"auxiliary labels: {seconds / needed:.0%} of the texts, to fit into the time")
+        tables = [_drawn(table, seconds / needed, seed) for table in tables]
     made = finetune_intermediate(
         Tables(data=examples, aux_data=tables),
         Output(out=out, resume=True),
@@ -106,6 +126,13 @@ def learn_auxiliary(
     )
     seconds = time.monotonic() - began
     return made.run, Stage(name="intermediate", seconds=seconds, size=folder_size(made.run))
+
+
+def _drawn(table: list[Example], fraction: float, seed: int) -> list[Example]:
+    """Return a part of a table, every text equally likely, in the table's order."""
+    count = max(1, round(fraction * len(table)))
+    drawn = rng(seed, "auxiliary").choice(len(table), count, replace=False)
+    return [table[index] for index in sorted(drawn)]
 
 
 def folder_size(run: RunDirectory) -> int:

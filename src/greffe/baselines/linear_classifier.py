@@ -1,14 +1,15 @@
 """One logistic regression over TF-IDF, a base's features and the class scores of other runs.
 
-Auxiliary data can take part in the same fit. The penalty and the weight of the base's features are
-chosen by cross-validation inside the training texts.
+Auxiliary data can take part in the same fit, and directions found in texts without labels. The
+penalty and the weight of the dense features are chosen by cross-validation inside the training
+texts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -21,6 +22,7 @@ from greffe.baselines.auxiliary_data import (
 )
 from greffe.baselines.cross_validation import BASE_WEIGHTS, NEVER, Choice, assign_folds, choose
 from greffe.baselines.features import BaseReader, FeatureCache, Reader, run_features
+from greffe.baselines.latent import LatentSemantics
 from greffe.baselines.logistic_regression import Compact, FeatureRows, Regression, Solution, softmax
 from greffe.baselines.tfidf import SHARED, Tfidf, check_terms
 from greffe.config.bounds import Fraction
@@ -60,6 +62,8 @@ class LinearSettings(Spec):
     """Number of classes of each feature run."""
     auxiliary: Count = 0
     """Number of auxiliary texts."""
+    latent: Count = 0
+    """Directions of the texts without labels; their terms are a TF-IDF block of their own."""
     vocabularies: dict[str, list[str]] | None = None
     """Terms of each TF-IDF block, in the file only; None without TF-IDF."""
     hashes: dict[str, str] = Field(default_factory=dict)
@@ -111,15 +115,19 @@ def fit_linear(
     base: RunDirectory | BaseReader | None,
     feature_runs: Sequence[Reader] = (),
     auxiliary: AuxiliaryData | None = None,
+    latent: LatentSemantics | None = None,
     seed: int,
 ) -> LinearClassifier:
-    """Choose C, and the base's weight if there are other features, then fit to labelled texts.
+    """Choose C, and the weight of dense features beside others, then fit to labelled texts.
 
     A `FeatureCache` as base reads each text once.
     """
     texts = [example.text for example in examples]
     check_features(
-        texts, tfidf=tfidf, has_others=base is not None or bool(feature_runs), auxiliary=auxiliary
+        texts,
+        tfidf=tfidf,
+        has_others=bool(base or feature_runs or latent),
+        auxiliary=auxiliary,
     )
     targets = label_indices(labels, [example.label for example in examples])
     reader = FeatureCache(base) if isinstance(base, RunDirectory) else base
@@ -129,14 +137,21 @@ def fit_linear(
         vectorizers, terms, shared = add_shared_words(vectorizers, terms, texts, auxiliary)
     base_mean, base_scale, base_rows = _standardize([reader.features(texts)] if reader else [])
     run_mean, run_scale, scores = _standardize(run_features(feature_runs, texts))
-    rows = FeatureRows(terms, base_rows, scores)
-    is_weighted = reader is not None and (vectorizers is not None or bool(feature_runs))
+    folded = _Latent.of(latent, texts) if latent is not None else None
+    dense = [*([] if base_rows is None else [base_rows]), *([folded.rows] if folded else [])]
+    rows = FeatureRows(terms, np.hstack(dense) if dense else None, scores)
+    is_weighted = bool(dense) and (vectorizers is not None or bool(feature_runs))
     base_weights = BASE_WEIGHTS if is_weighted else (1.0,)
     fit = _Fit(rows, texts, targets, len(labels), base_weights, seed)
     if auxiliary is None:
         choice, solution = fit.alone()
     else:
         choice, solution = fit.with_auxiliary(auxiliary, shared)
+    if folded is not None:
+        columns = (vectorizers.columns if vectorizers else 0) + len(base_mean)
+        solution = folded.fold(solution, choice.base_weight, columns, len(base_mean))
+        own = folded.latent.tfidf
+        vectorizers = own if vectorizers is None else vectorizers | own
     return LinearClassifier(
         LinearSettings(
             classes=len(labels),
@@ -148,6 +163,7 @@ def fit_linear(
             base_columns=len(base_mean),
             run_columns=[feature_run.columns for feature_run in feature_runs],
             auxiliary=len(auxiliary.texts) if auxiliary else 0,
+            latent=latent.columns if latent else 0,
         ),
         tfidf=vectorizers,
         base=reader,
@@ -205,6 +221,42 @@ def _standardize(
     factors = [1 / (scaler.scale_ * np.sqrt(len(scaler.scale_))) for scaler in scalers]
     scale = np.concatenate(factors).astype(np.float32)
     return mean, scale, (np.hstack(blocks) - mean) * scale
+
+
+@dataclass(frozen=True)
+class _Latent:
+    """The texts' places on the directions of texts without labels [N, dimensions].
+
+    Centered, and with a mean length of one. Unlike a base's features they are not standardized:
+    the first directions are the ones that matter.
+    """
+
+    latent: LatentSemantics
+    rows: np.ndarray
+    mean: np.ndarray
+    scale: float
+
+    @classmethod
+    def of(cls, latent: LatentSemantics, texts: Sequence[str]) -> Self:
+        features = latent.features(texts)
+        mean = features.mean(axis=0)
+        centered = features - mean
+        scale = 1 / max(float(np.sqrt((centered**2).sum(axis=1).mean())), 1e-6)
+        return cls(latent, centered * np.float32(scale), mean, scale)
+
+    def fold(self, solution: Solution, weight: float, start: int, base_columns: int) -> Solution:
+        """Turn the weights of the directions, from row `start` on, into weights of their terms.
+
+        The terms' weights come behind those of the other terms, before the base's columns.
+        """
+        stop = start + self.latent.columns
+        weights = solution.weights[start:stop] * (weight * self.scale)
+        first, rest = np.split(np.delete(solution.weights, slice(start, stop), axis=0), [start])
+        terms, base = np.split(first, [start - base_columns])
+        return Solution(
+            np.vstack((terms, self.latent.directions @ weights, base, rest)),
+            solution.bias - self.mean @ weights,
+        )
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from greffe.errors import CorruptError, DataError
 
+WORDS_AND_MARKS = r"(?u)\b\w+\b|[!?]"
 BLOCKS: Mapping[str, Mapping[str, Any]] = {
     "words": {"analyzer": "word", "ngram_range": (1, 2)},
     "characters": {"analyzer": "char_wb", "ngram_range": (2, 5)},
@@ -22,11 +23,21 @@ BLOCKS: Mapping[str, Mapping[str, Any]] = {
         "ngram_range": (1, 2),
         "min_df": 2,
         "strip_accents": "unicode",
-        "token_pattern": r"(?u)\b\w+\b|[!?]",
+        "token_pattern": WORDS_AND_MARKS,
+    },
+    # Words of texts without labels.
+    "latent": {
+        "analyzer": "word",
+        "ngram_range": (1, 2),
+        "min_df": 5,
+        "max_features": 40_000,
+        "strip_accents": "unicode",
+        "token_pattern": WORDS_AND_MARKS,
     },
 }
 OWN = ("words", "characters")
 SHARED = ("shared",)
+LATENT = ("latent",)
 
 
 class Tfidf:
@@ -109,7 +120,8 @@ def check_terms(texts: Sequence[str], blocks: Sequence[str] = OWN) -> None:
             found.update(terms)
             if any(found[term] >= least for term in terms):
                 return
-    often = " that occur in two of them" if blocks == SHARED else ""
+    least = BLOCKS[blocks[-1]].get("min_df", 1)
+    often = f" that occur in {least} of them" if least > 1 else ""
     raise DataError(
         f"There are no words{often} in the texts.",
         expected=f"texts with letters or digits, words{often}",

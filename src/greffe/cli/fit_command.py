@@ -20,10 +20,7 @@ def fit(
     output: Output,
     training: Annotated[Training, Without("recipe", "objective", "show_tensors", "track")],
     reading: Reading,
-    unlabelled: Annotated[
-        list[str] | None,
-        typer.Option(help="Texts without labels to pretrain on: files, folders. Repeatable."),
-    ] = None,
+    unlabelled: flags.Unlabelled = None,
     base: Annotated[
         str | None,
         typer.Option(

@@ -56,6 +56,10 @@ FeatureRuns = Annotated[
         help="A run that labels texts; its class scores become features. Repeatable.",
     ),
 ]
+Unlabelled = Annotated[
+    list[str] | None,
+    typer.Option(help="Texts without labels: files, folders. Repeatable."),
+]
 Long = Annotated[
     LongTexts,
     typer.Option("--long", help="Texts longer than the context: read in windows, or cut."),

@@ -156,7 +156,7 @@ def finetune(
 def linear(
     tables: Annotated[Tables, Without("valid", "test")],
     output: Annotated[Output, Without("resume")],
-    reading: Annotated[Reading, Without("documents")],
+    reading: Reading,
     computing: Computing,
     from_: Annotated[
         Path | None,
@@ -169,11 +169,13 @@ def linear(
     tfidf: Annotated[
         bool, typer.Option("--tfidf/--no-tfidf", help="Words 1-2 and characters 2-5.")
     ] = True,
+    unlabelled: flags.Unlabelled = None,
     seed: Annotated[int, flags.number(Seed, help="Random seed of the cross-validation.")] = 0,
 ) -> None:
     """Fit a linear classifier on TF-IDF and features of other runs.
 
-    --from adds a base's features, --features-from the class scores of a run.
+    --from adds a base's features, --features-from the class scores of a run, --unlabelled a latent
+    semantic analysis of texts without labels.
     """
     from greffe import api
 
@@ -183,6 +185,7 @@ def linear(
         base=from_,
         feature_runs=feature_runs or [],
         tfidf=tfidf,
+        unlabelled=unlabelled or [],
         seed=seed,
         computing=computing,
         reading=reading,

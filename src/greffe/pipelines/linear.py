@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from greffe.baselines.features import BaseReader, FeatureCache
+from greffe.baselines.latent import LatentSemantics, require_enough, sample_texts
 from greffe.baselines.linear_classifier import LinearClassifier, check_features, fit_linear
 from greffe.baselines.linear_runs import open_feature_run, require_labels, write_linear_run
 from greffe.config.options import Computing, Output, Reading, Tables
 from greffe.data.tables import label_order
+from greffe.data.text import find_sources, read_documents
 from greffe.output_folder import OutputFolder
 from greffe.pipelines.auxiliary import open_auxiliary
 from greffe.pipelines.labelled import check_classes, data_hash, load_examples, table_paths
@@ -28,15 +31,20 @@ def linear(
     parent: RunDirectory | None = None,
     feature_runs: Sequence[RunDirectory] = (),
     tfidf: bool = True,
+    unlabelled: Sequence[str | Path] = (),
+    latent: LatentSemantics | None = None,
     seed: int = 0,
     computing: Computing = Computing(),
     reading: Reading = Reading(),
 ) -> RunDirectory:
-    """Fit one linear model; its penalty is chosen by cross-validation inside the training texts."""
+    """Fit one linear model; its penalty is chosen by cross-validation inside the training texts.
+
+    `latent` is an analysis of texts without labels that is known already, instead of `unlabelled`.
+    """
     threads = set_up_compute()
     choose_device(computing.device)
     runs = [run.path for run in (parent, *feature_runs) if run is not None]
-    sources = [*table_paths(tables), *runs]
+    sources = [*table_paths(tables), *runs, *unlabelled]
     with OutputFolder(
         output.out, overwrite=output.overwrite, resumes="never", sources=sources
     ) as folder:
@@ -50,13 +58,15 @@ def linear(
         check_features(
             [example.text for example in examples],
             tfidf=tfidf,
-            has_others=bool(runs),
+            has_others=bool(runs or unlabelled or latent),
             auxiliary=auxiliary.auxiliary,
         )
         hashes = {"train": data_hash(examples), **auxiliary.hashes, **earlier_data(parent)}
         base = None if parent is None else FeatureCache(BaseReader.of(parent, computing))
         readers = [open_feature_run(feature_run, computing) for feature_run in feature_runs]
         warn_if_trained_on(feature_runs, [hashes["train"]])
+        if unlabelled:
+            latent = analyse_sources(unlabelled, reading, seed)
         folder.begin()
         began = time.perf_counter()
         classifier = fit_linear(
@@ -66,6 +76,7 @@ def linear(
             base=base,
             feature_runs=readers,
             auxiliary=auxiliary.auxiliary,
+            latent=latent,
             seed=seed,
         )
         run = write_linear_run(
@@ -84,6 +95,23 @@ def linear(
     return run
 
 
+def analyse_sources(sources: Sequence[str | Path], reading: Reading, seed: int) -> LatentSemantics:
+    """Return the latent semantic analysis of texts without labels."""
+    options = Reading(documents=reading.documents, encoding=reading.encoding)
+    documents = (
+        text for source in find_sources(sources) for text in read_documents(source, options)
+    )
+    texts = sample_texts(documents, seed)
+    require_enough(texts)
+    began = time.perf_counter()
+    latent = LatentSemantics.fit(texts, seed)
+    notice(
+        f"latent semantic analysis: {len(texts):,} texts without labels, {latent.columns} "
+        f"dimensions, {time.perf_counter() - began:.0f} s"
+    )
+    return latent
+
+
 def _warn_if_labelled(parent: RunDirectory | None) -> None:
     if parent is not None and parent.manifest().kind == "classifier":
         notice(
@@ -97,6 +125,7 @@ def _result(classifier: LinearClassifier, seconds: float) -> dict[str, object]:
     return {
         "texts": settings.texts,
         "auxiliary": settings.auxiliary,
+        "latent": settings.latent,
         "seconds": round(seconds, 1),
         "c": settings.c,
         "base_weight": settings.base_weight,

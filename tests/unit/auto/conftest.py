@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.builders import estimate
 
-from greffe.auto import cross_validate, fit
+from greffe.auto import cross_validate, fit, ladder, search
 from greffe.auto.document import FitDocument, Rung, Stage
 from greffe.data.tables import Example
 from greffe.samples.toy import toy_reviews
@@ -19,7 +19,8 @@ def two_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setattr(cross_validate, "FOLDS", 2)
     monkeypatch.setattr(cross_validate, "FEW_REPEATS", 1)
-    monkeypatch.setattr(fit, "FOLDS", 2)
+    for module in (fit, ladder, search):
+        monkeypatch.setattr(module, "FOLDS", 2)
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def make(tmp_path: Path) -> Make:
     return build
 
 
-def tried(found: Tried | str) -> Tried:
+def tried(found: Tried | float) -> Tried:
     assert isinstance(found, Tried), found
     return found
 

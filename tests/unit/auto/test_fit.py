@@ -12,11 +12,14 @@ from tests.builders import findings
 
 import greffe
 from greffe.auto import fit as fit_module
+from greffe.auto import ladder as ladder_module
+from greffe.auto import search as search_module
 from greffe.auto.choice import OutOfFold
 from greffe.auto.cross_validate import Clock, CrossValidation, Tried
 from greffe.auto.document import FIT_FILE, FitDocument
 from greffe.auto.models import Labelled, LinearModel
 from greffe.auto.preparing import pretrain_base
+from greffe.auto.search import Search
 from greffe.config.options import Computing
 from greffe.data.tables import Example
 from greffe.doctor.descriptions import describe
@@ -141,14 +144,14 @@ def test_text_without_labels_is_pretrained_on_and_resumed(
         given.append(seconds)
         return pretrain_base(*arguments, seconds=seconds, **keywords)
 
-    monkeypatch.setattr(fit_module, "pretrain_base", watched)
+    monkeypatch.setattr(search_module, "pretrain_base", watched)
     greffe.fit(examples, out, resume=True, **options)
     document = document_of(out)
     assert document.unlabelled == ["text.txt"] and "text" not in document.advice
     assert [one.name for one in document.stages] == ["pretraining"]
     assert document.base == base.name, "what everything began with"
     assert [f"{seconds:.0f}s" for seconds in given] == [before], "though less time is left"
-    assert "stacked" in [rung.name for rung in document.rungs]
+    assert "stacked+text" in [rung.name for rung in document.rungs]
     greffe.load(out).predict(["Ce livre est beau."])
 
 
@@ -172,7 +175,7 @@ def test_models_that_were_stopped_are_not_chosen_from(
 ) -> None:
     """They know few of the texts; the others would be compared on these alone."""
     data = Labelled(examples, ["négatif", "positif"])
-    state = fit_module._State(CrossValidation(data, tmp_path, Clock(10.0), seed=0))
+    state = Search(CrossValidation(data, tmp_path, Clock(10.0), seed=0))
     targets = state.cross_validation.targets
     shape = (3, len(examples), 2)
     perfect = np.broadcast_to(np.eye(2)[targets], shape)
@@ -190,7 +193,7 @@ def test_models_that_were_stopped_are_not_chosen_from(
 def test_half_of_the_labels_say_what_more_would_bring(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(fit_module, "ENOUGH_TO_HALVE", 40)
+    monkeypatch.setattr(ladder_module, "ENOUGH_TO_HALVE", 40)
     greffe.fit(reviews(40, seed=1), tmp_path / "out")
     doubling = document_of(tmp_path / "out").doubling
     assert doubling is not None and doubling.low <= doubling.mean <= doubling.high

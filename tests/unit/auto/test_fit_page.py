@@ -27,7 +27,12 @@ from greffe.report.page import page_html, page_markdown
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 NAMES = (
-    *("majority", "tfidf", "tfidf+aux", "stacked", "stacked+aux", "finetuned", "finetuned+aux"),
+    "majority",
+    *(
+        f"{kind}{suffix}"
+        for kind in ("tfidf", "stacked", "finetuned")
+        for suffix in ("", "+aux", "+text", "+text+aux")
+    ),
     *("ensemble", *get_args(Stage.model_fields["name"].annotation)),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import greffe
 from greffe.baselines.linear_classifier import LinearClassifier
 from greffe.baselines.linear_runs import load_linear
 from greffe.config.option_groups import flat_keywords
@@ -266,3 +268,36 @@ def test_a_feature_run_with_these_texts_as_auxiliary_data_prints_a_notice(
     feature_run = linear(others, tmp_path / "run", aux_data=[examples])
     linear(examples, tmp_path / "out", feature_runs=[feature_run])
     assert "was trained on these training texts" in capsys.readouterr().err
+
+
+def test_text_without_labels_adds_terms(
+    examples: list[Example],
+    parent: RunDirectory,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("greffe.baselines.latent.LEAST_TEXTS", 200)
+    text = tmp_path / "text.txt"
+    text.write_text("\n".join(text for _, text in toy_reviews(400, seed=2)), "utf-8")
+    run = linear(examples, tmp_path / "out", parent=parent, unlabelled=[text])
+    assert "latent semantic analysis: 400 texts without labels" in capsys.readouterr().err
+    fitted, tested = load_linear(run), [text for _, text in toy_reviews(10, seed=3)]
+    assert run.manifest().result["latent"] == fitted.settings.latent > 0
+    written = json.loads((run.path / "linear.json").read_text("utf-8"))
+    assert set(written["vocabularies"]) == {"words", "characters", "latent"}
+    folder = greffe.export(run.path, tmp_path / "exported")
+    for found, ours in zip(
+        greffe.load(folder).predict(tested), fitted.probabilities(tested), strict=True
+    ):
+        assert list(found.probabilities.values()) == pytest.approx(list(ours), abs=1e-5)
+
+
+def test_too_few_texts_without_labels_are_refused_before_writing(
+    examples: list[Example], tmp_path: Path
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("\n".join(text for _, text in toy_reviews(40, seed=2)), "utf-8")
+    with pytest.raises(DataError, match="too few texts without labels"):
+        linear(examples, tmp_path / "out", unlabelled=[text])
+    assert not (tmp_path / "out").exists()

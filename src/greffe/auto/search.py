@@ -1,0 +1,216 @@
+"""Try models for some labels within a time, from the cheapest to the dearest.
+
+TF-IDF → the base as it is → pretraining on text → the base that knows the text. With auxiliary
+labels, each takes them in. A name says what a model has seen: `finetuned+text+aux`. With text,
+linear models also have its latent semantic analysis, which takes a minute.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from greffe.auto.choice import accuracy_by_text, accuracy_of
+from greffe.auto.cross_validate import FOLDS, CrossValidation, Tried
+from greffe.auto.document import Stage
+from greffe.auto.models import Labelled, LinearModel, Network, TriedModel, training_seconds
+from greffe.auto.preparing import learn_auxiliary, pretrain_base, pretraining_seconds
+from greffe.baselines.features import BaseReader, FeatureCache
+from greffe.baselines.latent import LatentSemantics
+from greffe.config.options import Computing, Reading, Training
+from greffe.errors import DataError
+from greffe.evaluation.intervals import Estimate
+from greffe.pipelines.auxiliary import AuxiliaryTables
+from greffe.pipelines.linear import analyse_sources
+from greffe.progress import notice
+from greffe.run import RunDirectory
+
+TFIDF = "tfidf"
+AUX, TEXT = "+aux", "+text"
+MOST_BEFORE_TEXT = 0.25
+"""Of the time left: the most that a network without the text may take before the pretraining."""
+MOST_AUXILIARY = 0.4
+"""Of the time left: the most that the auxiliary labels of one network may take."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a search was given."""
+
+    data: Labelled
+    auxiliary: AuxiliaryTables
+    unlabelled: Sequence[str | Path]
+    base: RunDirectory | None
+    training: Training
+    reading: Reading
+    seed: int
+
+    @property
+    def has_auxiliary(self) -> bool:
+        return bool(self.auxiliary.tables)
+
+    @property
+    def auxiliary_or_none(self) -> AuxiliaryTables | None:
+        """The auxiliary tables, if there are any."""
+        return self.auxiliary if self.has_auxiliary else None
+
+    @property
+    def computing(self) -> Computing:
+        given = self.training
+        return Computing(device=given.device or "auto", precision=given.precision or "auto")
+
+    @property
+    def finetuning(self) -> Training:
+        """The options of a fine-tuning: without the budget, which is that of the whole search."""
+        given = self.training
+        return Training(
+            soup=given.soup,
+            jobs=given.jobs,
+            device=given.device,
+            precision=given.precision,
+            changes=given.changes,
+        )
+
+
+@dataclass
+class Search:
+    """What is known so far."""
+
+    cross_validation: CrossValidation
+    tried: dict[str, Tried] = field(default_factory=dict)
+    skipped: dict[str, float] = field(default_factory=dict)
+    stages: list[Stage] = field(default_factory=list)
+
+    def attempt(self, model: TriedModel) -> None:
+        """Cross-validate a model, unless there is no time for it."""
+        found = self.cross_validation.try_model(model, self.best())
+        if isinstance(found, float):
+            notice(f"{model.name}: skipped, it needs about {found / 60:.0f} min")
+            self.skipped[model.name] = found
+        else:
+            self.tried[model.name] = found
+
+    def best(self) -> Tried | None:
+        """The model with the highest accuracy so far."""
+        finished = self.finished().values()
+        return max(finished, key=lambda one: self.accuracy(one).mean, default=None)
+
+    def finished(self) -> dict[str, Tried]:
+        """The models that may be chosen: those that were stopped know few of the texts."""
+        return {name: one for name, one in self.tried.items() if one.stopped_after is None}
+
+    def by_text(self, probabilities: np.ndarray) -> np.ndarray:
+        """Return how often each text is classified correctly."""
+        return accuracy_by_text(probabilities, self.cross_validation.targets)
+
+    def accuracy(self, tried: Tried) -> Estimate:
+        """Return a model's cross-validated accuracy."""
+        return accuracy_of(self.by_text(tried.predictions.probabilities))
+
+
+def search_models(search: Search, inputs: Inputs, parts: Path) -> None:
+    """Cross-validate all models that fit into the time; bases are written to `parts`."""
+    clock, aux = search.cross_validation.clock, inputs.auxiliary_or_none
+    search.attempt(LinearModel(TFIDF, inputs.computing))
+    if aux:
+        search.attempt(LinearModel(TFIDF + AUX, inputs.computing, aux))
+    latent = _analyse(search, inputs)
+    if latent is not None:
+        name = _with_aux(TFIDF + TEXT, inputs)
+        search.attempt(LinearModel(name, inputs.computing, aux, latent=latent))
+    if not inputs.unlabelled:
+        if inputs.base is not None:
+            _try_base(search, inputs, inputs.base, parts)
+        return
+    if inputs.base is not None:
+        # What the text was worth, and a second network for the ensemble.
+        needed = _network_seconds(inputs, inputs.base)
+        if needed <= MOST_BEFORE_TEXT * clock.left:
+            _try_network(search, inputs, inputs.base, parts)
+    seconds = pretraining_seconds(parts / "base", clock)
+    own, stage = pretrain_base(
+        inputs.base,
+        inputs.unlabelled,
+        parts / "base",
+        seconds=seconds,
+        training=inputs.training,
+        reading=inputs.reading,
+        seed=inputs.seed,
+    )
+    search.stages.append(stage)
+    _try_base(search, inputs, own, parts, TEXT, latent)
+
+
+def _analyse(search: Search, inputs: Inputs) -> LatentSemantics | None:
+    """Return the latent semantic analysis of the text, if there is enough of it."""
+    if not inputs.unlabelled:
+        return None
+    began = time.monotonic()
+    try:
+        latent = analyse_sources(inputs.unlabelled, inputs.reading, inputs.seed)
+    except DataError as error:
+        notice(f"latent semantic analysis: left out. {error.message}")
+        return None
+    search.stages.append(Stage(name="semantics", seconds=time.monotonic() - began, size=None))
+    return latent
+
+
+def _with_aux(name: str, inputs: Inputs) -> str:
+    return name + AUX if inputs.has_auxiliary else name
+
+
+def _try_base(
+    search: Search,
+    inputs: Inputs,
+    base: RunDirectory,
+    parts: Path,
+    suffix: str = "",
+    latent: LatentSemantics | None = None,
+) -> None:
+    """Try a base's features in a linear model, then the base itself."""
+    name = _with_aux(f"stacked{suffix}", inputs)
+    cache = FeatureCache(BaseReader.of(base, inputs.computing))
+    search.attempt(
+        LinearModel(name, inputs.computing, inputs.auxiliary_or_none, base, cache, latent)
+    )
+    _try_network(search, inputs, base, parts, suffix)
+
+
+def _try_network(
+    search: Search, inputs: Inputs, base: RunDirectory, parts: Path, suffix: str = ""
+) -> None:
+    """Fine-tune a base in every fold, on auxiliary labels before if there are any."""
+    clock, start = search.cross_validation.clock, base
+    if inputs.has_auxiliary:
+        suffix += AUX
+        start, stage = learn_auxiliary(
+            base,
+            inputs.data.examples,
+            inputs.auxiliary.tables,
+            parts / suffix.lstrip("+"),
+            seconds=MOST_AUXILIARY * clock.left,
+            training=inputs.training,
+            seed=inputs.seed,
+        )
+        search.stages.append(stage)
+    network = Network(f"finetuned{suffix}", start, inputs.finetuning, parts / "fold")
+    if _all_folds(network, inputs) > clock.left and inputs.training.soup is None:
+        notice(f"{network.name}: one training per fold instead of a soup, to fit into the time")
+        network = network.single()
+    search.attempt(network)
+
+
+def _network_seconds(inputs: Inputs, base: RunDirectory) -> float:
+    """Return about how long a network takes: its auxiliary labels, its folds, the final one."""
+    texts = [each.text for table in inputs.auxiliary.tables for each in table]
+    auxiliary = training_seconds(base.recipe().model, texts, epochs=1)
+    return auxiliary + _all_folds(Network("", base, inputs.finetuning, Path()), inputs)
+
+
+def _all_folds(network: Network, inputs: Inputs) -> float:
+    texts = [example.text for example in inputs.data.examples]
+    return (FOLDS + 1) * network.estimated_seconds(texts)
