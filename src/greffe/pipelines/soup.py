@@ -125,7 +125,10 @@ def train_ahead(
 
 
 def _train_member(soup: _Soup, member: int) -> str:
-    """Train one model in a worker process; return how it does on the validation texts."""
+    """Train one model in a worker process; return how it does on the validation texts.
+
+    The notices of a worker are not seen: what it returns has the restarts too.
+    """
     shared, world = soup.shared, World.join()
     design, recipe = shared.design, shared.recipe
     model = build_model(recipe.model, shared.tokenizer.size, design.heads, recipe.seed)
@@ -137,7 +140,8 @@ def _train_member(soup: _Soup, member: int) -> str:
     else:
         with tracked(soup.run, shared.track, world) as run:
             state = members.train(0, run)
-    return members.held_out.evaluate(state).line
+    told = [f" · {state.restarted.describe()}"] if state.restarted else []
+    return "".join([members.held_out.evaluate(state).line, *told])
 
 
 def _summed(states: list[TrainingState]) -> TrainingState:

@@ -52,6 +52,12 @@ class Restarted(Spec):
             "collapsed": self.collapsed,
         }
 
+    def describe(self) -> str:
+        """Return the restarts, the rate and whether they helped, for a line of progress."""
+        times = "once" if self.restarts == 1 else f"{self.restarts} times"
+        outcome = ", collapsed" if self.collapsed else ""
+        return f"restarted {times}, lr {self.lr:.2g}{outcome}"
+
     @classmethod
     def of_result(cls, result: Mapping[str, object]) -> Self | None:
         """Return what a run's result says of restarts; None if there was none."""

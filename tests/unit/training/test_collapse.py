@@ -75,3 +75,5 @@ def test_the_restarts_of_a_soup_are_those_of_its_models() -> None:
     found = Restarted.of_soup([None, once, twice])
     assert found == Restarted(restarts=3, lr=1e-4, collapsed=1)
     assert Restarted.of_soup([None, None]) is None
+    assert once.describe() == "restarted once, lr 0.0003"
+    assert twice.describe() == "restarted 2 times, lr 0.0001, collapsed"
