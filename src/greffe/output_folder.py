@@ -31,8 +31,8 @@ CARD_MARK = "<!-- Written by greffe. -->"
 PARTS = "parts"
 """Folder for what `greffe fit` makes on the way."""
 FOLDERS = (
-    *("cells", "runs", "tables", "feature_runs", "soup", "intermediate", "checkpoints"),
-    *("corpus", "scan", "tensorboard", "tracking", PARTS),
+    *("cells", "runs", "tables", "feature_runs", "soup", "restarts", "intermediate"),
+    *("checkpoints", "corpus", "scan", "tensorboard", "tracking", PARTS),
 )
 WRITTEN = (
     *FOLDERS,

@@ -10,6 +10,7 @@ feature_runs/0, 1, …  copies of runs whose class scores are features
 metrics.jsonl         one line per logged step or evaluation
 checkpoints/          state for resuming: the last checkpoint, and the best weights
 soup/1, 2, …          the same for the other models of a soup, until the run is finished
+restarts/1, 2         the same for a fine-tuning that collapsed and was started again
 intermediate/         another run: the model after the auxiliary labels
 corpus/               shards, if raw text was prepared by the command
 tensorboard/          event files, with --track tensorboard
@@ -52,9 +53,15 @@ METRICS_FILE = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"
 FEATURE_RUNS = "feature_runs"
 SOUP = "soup"
+RESTARTS = "restarts"
 INTERMEDIATE = "intermediate"
 LARGEST_VOCABULARY = 1_000_000  # as in recipes
-NUMBERS = frozenset(("steps", "tokens", "seconds", "texts", "accuracy"))
+NUMBERS = frozenset(
+    (
+        *("steps", "tokens", "seconds", "texts", "accuracy"),
+        *("restarts", "restarted_lr", "collapsed"),
+    )
+)
 """Figures of a result that the code computes with."""
 LabelType = Literal["text", "integer", "number", "boolean"]
 """What the labels of a run were before they were written as text."""

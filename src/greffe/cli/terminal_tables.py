@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 160
 SHOWN_CHARACTERS = 60
+SMALL = 0.001
+"""Figures below, such as learning rates, are not written with four decimals."""
 NO_LABEL = "–"
 
 
@@ -95,11 +97,18 @@ def run_tables(path: str, manifest: Manifest) -> list[Table]:
     table.add_row("created", lineage.created)
     table.add_row("threads", str(lineage.threads))
     for name, value in manifest.result.items():
-        shown = f"{value:,.4f}" if isinstance(value, float) else f"{value}"
+        shown = _figure(value)
         table.add_row(name.replace("_", " "), shown)
     if manifest.calibration is not None:
         table.add_row("calibration", manifest.calibration.describe())
     return [table]
+
+
+def _figure(value: object) -> str:
+    """Return a figure of a result as text."""
+    if not isinstance(value, float):
+        return f"{value}"
+    return f"{value:.3g}" if 0 < abs(value) < SMALL else f"{value:,.4f}"
 
 
 def evaluation_tables(evaluation: Evaluation) -> list[Table]:

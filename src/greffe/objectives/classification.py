@@ -28,6 +28,7 @@ class ClassificationObjective(Objective):
         self.spec = spec
         self.causal = causal
         self.pad = pad
+        self.class_counts = list(class_counts)
         counts = torch.tensor(class_counts, dtype=torch.float32)
         is_balanced = spec.class_weights == "balanced"
         self.class_weights = (
@@ -66,3 +67,22 @@ class ClassificationObjective(Objective):
                 reduction="sum",
             )
         }
+
+    def loss_of_frequencies(self, targets: Sequence[int] | npt.NDArray[np.int64]) -> float:
+        """Return the mean loss of these targets under the best answer that is always the same.
+
+        Without weights and smoothing, that answer is the class frequencies.
+        """
+        weights, smoothing = self.class_weights.double(), self.spec.label_smoothing
+        counts = torch.tensor(self.class_counts, dtype=torch.float64)
+        spread = counts.sum() / len(counts)
+        scores = (weights * ((1.0 - smoothing) * counts + smoothing * spread)).log()
+        labels = torch.as_tensor(targets, dtype=torch.int64)
+        total = F.cross_entropy(
+            scores.expand(len(labels), -1),
+            labels,
+            weight=weights,
+            label_smoothing=smoothing,
+            reduction="sum",
+        )
+        return float(total / weights[labels].sum())

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
 
 from greffe.config.options import Output, Reading, Tables, Training
 from greffe.config.recipe import Recipe
+from greffe.errors import MismatchError
 from greffe.model.arithmetic import matrix_products
 from greffe.model.formulas import count_parameters
 from greffe.model.memory import BatchShape, require_training_memory
@@ -37,7 +41,7 @@ from greffe.pipelines.run_folder import (
 from greffe.pipelines.soup import fit_soup, train_ahead
 from greffe.pipelines.tracking import tracked
 from greffe.progress import notice, quiet
-from greffe.run import INTERMEDIATE, RUN_FILE, Manifest, RunDirectory, new_lineage
+from greffe.run import INTERMEDIATE, RUN_FILE, Lineage, Manifest, RunDirectory, new_lineage
 from greffe.training.checkpoint import TrainingState, run_weights
 from greffe.training.compute import set_up_compute
 from greffe.training.device import Compute
@@ -91,9 +95,8 @@ def finetune(
         compute = compute_of(run, recipe.train, products, world, "fine-tune")
         exact = recipe.with_changes([f"train.precision={compute.precision}"])
         _require_memory(exact, design, world, [len(row) for row in rows.ids])
-        model = build_model(recipe.model, tokenizer.size, design.heads, recipe.seed)
-        parent_weights = _load_weights(model, design, start, show_tensors=training.show_tensors)
-        world.broadcast_weights(model)  # a parent in training may change while the ranks read it
+        beginning = _Beginning(recipe, tokenizer.size, design, start, world)
+        model, parent_weights = beginning.model(show_tensors=training.show_tensors)
         begin_folder(folder, world)
         if world.is_main and not (run.path / RUN_FILE).exists():
             manifest = Manifest(
@@ -120,7 +123,9 @@ def finetune(
             begin_run(run, recipe, tokenizer, manifest)
         world.barrier()
         shared = Classifying(recipe, design, tokenizer, parts, rows, training.track)
-        members = Members(shared, compute.place(model), world)
+        members = Members(
+            shared, compute.place(model), world, lambda: beginning.weights(run.manifest().lineage)
+        )
         with tracked(run, training.track, world) as run:
             state = _train(run, members, compute, SideBySide(jobs, threads))
             calibration = members.held_out.calibrate() if calibrates else None
@@ -157,6 +162,43 @@ def _require_memory(recipe: Recipe, design: Design, world: World, lengths: Seque
     )
     heads = design.heads.values()
     require_training_memory(recipe.model, recipe.tokenizer.vocab, heads, train, batch)
+
+
+@dataclass(frozen=True)
+class _Beginning:
+    """The model before the first step: made once, and again if a training is restarted.
+
+    To keep a copy of its weights would take their memory in every fine-tuning.
+    """
+
+    recipe: Recipe
+    vocab: int
+    design: Design
+    start: Start
+    world: World
+
+    def model(self, *, show_tensors: bool = False) -> tuple[Model, str | None]:
+        """Return the model and the hash of its parent's weights."""
+        recipe = self.recipe
+        model = build_model(recipe.model, self.vocab, self.design.heads, recipe.seed)
+        digest = _load_weights(model, self.design, self.start, show_tensors=show_tensors)
+        # A parent in training may change while the ranks read it.
+        self.world.broadcast_weights(model)
+        return model, digest
+
+    def weights(self, recorded: Lineage) -> dict[str, Tensor]:
+        """Return the weights once more; raise an error if they are not those of the lineage."""
+        with quiet():
+            model, _ = self.model()
+        expected, found = recorded.initial_base, base_hash(model)
+        if found != expected or head_hash(model) != recorded.initial_head:
+            raise MismatchError(
+                "The weights that the training began with have changed: it cannot be restarted.",
+                expected=f"a base with hash {expected[:12]}",
+                found=f"{found[:12]}",
+                hint="start again with --overwrite",
+            )
+        return model.state_dict()
 
 
 def _load_weights(model: Model, design: Design, start: Start, *, show_tensors: bool) -> str | None:

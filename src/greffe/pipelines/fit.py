@@ -35,6 +35,7 @@ from greffe.training.checkpoint import (
     save_best,
     save_checkpoint,
 )
+from greffe.training.collapse import LoggedLoss
 from greffe.training.compute import compile_and_try, compile_if_faster
 from greffe.training.distributed import World
 from greffe.training.interruption import Interruption
@@ -171,6 +172,9 @@ def _train(
             if step.outcome.is_read:
                 log_step(run, state, step, is_due=logs, is_main=world.is_main)
             state = _advance(state, step)
+            if logs and not step.is_skipped:
+                logged = LoggedLoss(step=state.step, loss=step.loss)
+                state = state.model_copy(update={"losses": [*state.losses, logged]})
             if task.evaluate is not None and evaluates:
                 state = _evaluate(run, model, state, step, plan)
                 is_over = _is_out_of_patience(spec, state)
@@ -200,7 +204,7 @@ def finish(
 ) -> None:
     """Write the final weights, mark the run as finished, and complete it."""
     digest = save_tensors(run.weights_path, model.state_dict())
-    kept = state.best_evaluation if spec.keep == "best" else state.last_evaluation
+    restarted = state.restarted
     run.write_manifest(
         run.manifest().model_copy(
             update={
@@ -213,13 +217,19 @@ def finish(
                     "skipped_steps": state.skipped,
                     "best_step": state.best_step,
                     **({"soup": spec.soup} if spec.soup > 1 else {}),
-                    **kept,
+                    **(restarted.figures if restarted else {}),
+                    **kept_evaluation(state, spec),
                 },
                 "calibration": calibration,
             }
         )
     )
     complete_run(run)
+
+
+def kept_evaluation(state: TrainingState, spec: TrainSpec) -> dict[str, Any]:
+    """Return the figures in validation of the weights that a training ends with."""
+    return state.best_evaluation if spec.keep == "best" else state.last_evaluation
 
 
 def _load_state(run: RunDirectory, model: Model, optimizer: torch.optim.Optimizer) -> TrainingState:

@@ -7,11 +7,13 @@ as well as this one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from torch import Tensor
 
 from greffe.config.components import Direction, HeadSpec
 from greffe.config.recipe import Recipe
@@ -33,11 +35,13 @@ from greffe.pipelines.finetune_recipe import (
     choose_pooler,
     classification_of,
 )
-from greffe.pipelines.fit import Evaluated, Task, fit
+from greffe.pipelines.fit import Evaluated, Task, kept_evaluation
 from greffe.pipelines.labelled import LabelledParts, LabelledRows
+from greffe.pipelines.restarts import Restartable, fit_with_restarts
 from greffe.run import Calibration, RunDirectory
 from greffe.seeding import derive, rng
 from greffe.training.checkpoint import TrainingState
+from greffe.training.collapse import Ending, last_losses
 from greffe.training.distributed import World
 
 
@@ -92,10 +96,19 @@ class Classifying:
 
 
 class Members:
-    """The trainings of a fine-tuning, with one model that each of them begins anew."""
+    """The trainings of a fine-tuning, with one model that each of them begins anew.
 
-    def __init__(self, shared: Classifying, model: Model, world: World) -> None:
-        self.shared, self.model, self.world = shared, model, world
+    `start` returns the weights that all of them begin with.
+    """
+
+    def __init__(
+        self,
+        shared: Classifying,
+        model: Model,
+        world: World,
+        start: Callable[[], Mapping[str, Tensor]],
+    ) -> None:
+        self.shared, self.model, self.world, self.start = shared, model, world, start
         head, design, parts = classification_of(shared.recipe), shared.design, shared.parts
         counts = np.bincount(shared.rows.targets, minlength=len(parts.labels)).tolist()
         pad = shared.tokenizer.pad
@@ -106,7 +119,10 @@ class Members:
         )
 
     def train(self, member: int, into: RunDirectory) -> TrainingState:
-        """Train the model as it is in this folder; leave it with the weights that are kept."""
+        """Train the model as it is in this folder; leave it with the weights that are kept.
+
+        A training that collapses is restarted with a lower rate.
+        """
         recipe, rows = self.shared.recipe, self.shared.rows
         spec, seed = recipe.train, member_seed(recipe.seed, member)
         sampler = ExampleSampler(seed, tuple(len(row) for row in rows.ids), spec.batch)
@@ -120,7 +136,24 @@ class Members:
             seed=seed,
             name=member_name(member, spec.soup),
         )
-        return fit(into, self.model, task, spec, self.world)
+        restartable = Restartable(lambda state: self._ending(state, sampler), self.start)
+        return fit_with_restarts(into, self.model, task, spec, self.world, restartable)
+
+    def _ending(self, state: TrainingState, sampler: ExampleSampler) -> Ending:
+        """Return how a training ended, beside what the class frequencies alone would give."""
+        rows, targets = self.shared.rows, self.held_out.targets
+        loss, frequencies = last_losses(
+            state.losses,
+            lambda step: self.objective.loss_of_frequencies(rows.targets[sampler.step(step)]),
+        )
+        return Ending(
+            steps=state.step,
+            loss=loss,
+            frequencies=frequencies,
+            accuracy=kept_evaluation(state, self.shared.recipe.train)["accuracy"],
+            most_frequent=max(Counter(targets).values()) / len(targets),
+            texts=len(targets),
+        )
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,12 @@ import greffe
 run = greffe.load("RUN")
 run.predict(["A text to label."])
 ```"""
-METRIC_NAMES = {"macro_f1": "macro F1", "c": "C"}
+METRIC_NAMES = {
+    "macro_f1": "macro F1",
+    "c": "C",
+    "restarted_lr": "learning rate after restarts",
+    "collapsed": "collapsed trainings",
+}
 GENERATE = '$ greffe generate RUN "The beginning of a text"\n'
 FILL = '$ greffe fill RUN "A text with a <mask>."\n'
 PRETRAINED = """```console

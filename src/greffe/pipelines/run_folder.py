@@ -18,6 +18,7 @@ from greffe.run import (
     CHECKPOINTS,
     INTERMEDIATE,
     RECIPE_FILE,
+    RESTARTS,
     RUN_FILE,
     SOUP,
     Manifest,
@@ -68,9 +69,19 @@ def begin_run(run: RunDirectory, recipe: Recipe, tokenizer: Tokenizer, manifest:
     run.write_manifest(manifest)
 
 
+def training_folder(run: RunDirectory, part: str, number: int, world: World) -> RunDirectory:
+    """Return the folder of a further training of a run; its manifest is the run's."""
+    folder = RunDirectory(run.path / part / str(number))
+    if world.is_main and not (folder.path / RUN_FILE).exists():
+        folder.path.mkdir(parents=True, exist_ok=True)
+        folder.write_manifest(run.manifest())
+    world.barrier()
+    return folder
+
+
 def complete_run(run: RunDirectory) -> None:
     """Remove what a finished run no longer needs, and write its model card."""
-    for name in (CHECKPOINTS, SOUP):
+    for name in (CHECKPOINTS, SOUP, RESTARTS):
         shutil.rmtree(run.path / name, ignore_errors=True)
     write_model_card(run)
 

@@ -19,10 +19,12 @@ from greffe.model.weights import load_exact
 from greffe.pipelines.fit import Evaluated, check_evaluated
 from greffe.pipelines.jobs import SideBySide
 from greffe.pipelines.members import Classifying, Members, member_name
+from greffe.pipelines.run_folder import training_folder
 from greffe.pipelines.tracking import tracked
 from greffe.progress import Progress, notice
-from greffe.run import RUN_FILE, SOUP, RunDirectory
+from greffe.run import SOUP, RunDirectory
 from greffe.training.checkpoint import TrainingState
+from greffe.training.collapse import Restarted
 from greffe.training.device import Compute
 from greffe.training.distributed import World
 from greffe.training.workers import Task, run_side_by_side
@@ -48,7 +50,7 @@ def fit_soup(
     states = []
     for member in range(soup):
         load_exact(model, start, "the start of the soup")
-        into = run if member == 0 else _folder_of(run, member, world)
+        into = run if member == 0 else training_folder(run, SOUP, member, world)
         states.append(train_member(member, into))
         for name, tensor in model.state_dict().items():
             total[name] += tensor / soup
@@ -94,7 +96,7 @@ def train_ahead(
     """
     soup, world = shared.recipe.train.soup, World.join()
     for member in range(1, soup):
-        _folder_of(run, member, world)
+        training_folder(run, SOUP, member, world)
     start = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
     names = [member_name(member, soup) for member in range(soup)]
     jobs, threads = side_by_side.jobs, side_by_side.threads
@@ -123,29 +125,23 @@ def train_ahead(
 
 
 def _train_member(soup: _Soup, member: int) -> str:
-    """Train one model in a worker process; return how it does on the validation texts."""
+    """Train one model in a worker process; return how it does on the validation texts.
+
+    The notices of a worker are not seen: what it returns has the restarts too.
+    """
     shared, world = soup.shared, World.join()
     design, recipe = shared.design, shared.recipe
     model = build_model(recipe.model, shared.tokenizer.size, design.heads, recipe.seed)
     start = {name: torch.from_numpy(value) for name, value in soup.start.items()}
     load_exact(model, start, "the start of the soup")
-    members = Members(shared, soup.compute.place(model), world)
+    members = Members(shared, soup.compute.place(model), world, lambda: start)
     if member:
-        state = members.train(member, _folder_of(soup.run, member, world))
+        state = members.train(member, training_folder(soup.run, SOUP, member, world))
     else:
         with tracked(soup.run, shared.track, world) as run:
             state = members.train(0, run)
-    return members.held_out.evaluate(state).line
-
-
-def _folder_of(run: RunDirectory, member: int, world: World) -> RunDirectory:
-    """Return the folder of a model other than the first; its manifest is the run's."""
-    folder = RunDirectory(run.path / SOUP / str(member))
-    if world.is_main and not (folder.path / RUN_FILE).exists():
-        folder.path.mkdir(parents=True, exist_ok=True)
-        folder.write_manifest(run.manifest())
-    world.barrier()
-    return folder
+    told = [f" · {state.restarted.describe()}"] if state.restarted else []
+    return "".join([members.held_out.evaluate(state).line, *told])
 
 
 def _summed(states: list[TrainingState]) -> TrainingState:
@@ -156,4 +152,5 @@ def _summed(states: list[TrainingState]) -> TrainingState:
         tokens=sum(state.tokens for state in states),
         seconds=sum(state.seconds for state in states),
         skipped=sum(state.skipped for state in states),
+        restarted=Restarted.of_soup(state.restarted for state in states),
     )

@@ -21,6 +21,8 @@ from greffe.study.run_document import MetricPoint, RunDocument
 FRACTIONS = ("accuracy", "macro_f1")
 """Measures drawn in percent; others are plain numbers."""
 UNDRAWN = ("rows", "seconds", "epoch")
+SMALL = 0.001
+"""Figures below, such as learning rates, are not written with four decimals."""
 
 
 def named_apart(runs: Sequence[RunDocument]) -> list[RunDocument]:
@@ -187,7 +189,8 @@ def _facts(run: RunDocument, catalog: Catalog) -> dict[str, Raw]:
         if isinstance(value, int):
             value = catalog.number(value)
         elif isinstance(value, float):
-            value = catalog.decimal(value, 4)
+            is_small = 0 < abs(value) < SMALL
+            value = catalog.plain(value) if is_small else catalog.decimal(value, 4)
         facts[_measure(name, catalog)] = value
     for name, digest in run.hashes.items():
         facts[_measure(name, catalog)] = digest[:WRITTEN_HASH]

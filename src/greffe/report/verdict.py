@@ -7,10 +7,11 @@ pretrained model comes first. Knows documents and catalogs, nothing of pages.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from greffe.report.catalog import Catalog
 from greffe.study.arms import ARMS
-from greffe.study.document import Arm, Comparison, Saving, StudyDocument
+from greffe.study.document import Arm, Comparison, RestartedCell, Saving, StudyDocument
 
 LEVEL = 0.05
 
@@ -42,13 +43,15 @@ def verdict(document: StudyDocument, catalog: Catalog) -> Verdict:
     """Return what a study found, the most important first."""
     arms = {arm.name: arm for arm in document.arms}
     if not document.comparisons:
-        return Verdict(_best(catalog, document), _about_data(catalog, document, []))
+        collapsed = _restarts(catalog, document, "collapsed")
+        return Verdict(_best(catalog, document), [*collapsed, *_about_data(catalog, document, [])])
     question = document.comparisons[0]
     pretrained, scratch = arms[question.first], arms[question.second]
     answer = _answer(catalog, question, pretrained, scratch)
     ahead, behind = _baselines(catalog, document, pretrained)
     found = [*ahead, answer, *behind]
-    others = found[1:]
+    # A collapsed opponent makes the headline worthless.
+    others = [*_restarts(catalog, document, "collapsed"), *found[1:]]
     if len(question.difference.values) == 1:
         others.append(catalog("verdict.one_seed"))
     others += _advice(catalog, document, pretrained)
@@ -137,6 +140,28 @@ def _compared(
     return None
 
 
+def _restarts(
+    catalog: Catalog, document: StudyDocument, kind: Literal["restarted", "collapsed"]
+) -> list[str]:
+    """Return which trainings were restarted with success, or collapsed even so."""
+    cells = [
+        _cell(catalog, document, one)
+        for one in document.restarts
+        if (one.collapsed > 0) == (kind == "collapsed")
+    ]
+    return [catalog(f"verdict.{kind}", cells=catalog("verdict.between").join(cells))] * bool(cells)
+
+
+def _cell(catalog: Catalog, document: StudyDocument, cell: RestartedCell) -> str:
+    return catalog(
+        "verdict.cell",
+        name=arm_names(catalog, document)[cell.arm],
+        labels=catalog.counted(cell.labels, "label"),
+        seed=cell.seed,
+        lr=catalog.shortest(float(f"{cell.lr:.2g}")),
+    )
+
+
 def _advice(catalog: Catalog, document: StudyDocument, pretrained: Arm) -> list[str]:
     """Return what to use, where that is not the study's pretrained arm."""
     best = max(document.arms, key=lambda arm: arm.accuracy.mean)
@@ -204,7 +229,7 @@ def _saving(catalog: Catalog, saving: Saving) -> str:
 
 
 def _about_data(catalog: Catalog, document: StudyDocument, arms: list[Arm]) -> list[str]:
-    sentences = []
+    sentences = _restarts(catalog, document, "restarted")
     if document.data.repeated:
         total = sum(part.texts for part in document.data.parts if part.name == "test")
         sentences.append(

@@ -20,6 +20,7 @@ from greffe.evaluation.paired import McNemar
 from greffe.inference.language_samples import LanguageSample
 from greffe.inference.matrices import Matrix
 from greffe.model.parameters import ParameterRow
+from greffe.training.collapse import Restarted
 
 LARGEST_NUMBER = 1e15
 
@@ -163,6 +164,17 @@ class LabelCurves(Spec):
     extrapolations: list[Extrapolation]
 
 
+# --- restarts -------------------------------------------------------------------------------------
+
+
+class RestartedCell(Restarted):
+    """A training of the study that collapsed and was started again with a lower rate."""
+
+    arm: str
+    labels: int
+    seed: int
+
+
 # --- texts and tensors ----------------------------------------------------------------------------
 
 
@@ -280,6 +292,8 @@ class StudyDocument(Spec):
     samples: list[LanguageSample]
     proof: TransferProof
     findings: list[Finding]
+    restarts: list[RestartedCell] = Field(default_factory=list)
+    """Trainings whose loss did not fall, also those that collapsed with lower rates too."""
     repeat: Repeat
 
     @model_validator(mode="before")
@@ -301,6 +315,7 @@ class StudyDocument(Spec):
         arms, classes = {arm.name for arm in self.arms}, len(self.data.labels)
         named = {name for pair in self.comparisons for name in (pair.first, pair.second)}
         named |= {one.arm for text in self.disagreements for one in text.predictions}
+        named |= {one.arm for one in self.restarts}
         if curves := self.label_curves:
             named |= {point.arm for point in curves.points}
             named |= {name for one in curves.savings for name in (one.arm, one.against)}

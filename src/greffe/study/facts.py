@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from greffe import machine
@@ -11,8 +11,10 @@ from greffe.config.options import Tables
 from greffe.config.recipe import Recipe
 from greffe.pipelines.labelled import Examples, data_hash
 from greffe.run import RunDirectory, library_versions, this_command, this_moment
+from greffe.study.arms import Cell
 from greffe.study.cell_inputs import CellInputs
-from greffe.study.document import DataSummary, Part, Repeat
+from greffe.study.document import DataSummary, Part, Repeat, RestartedCell
+from greffe.study.folder import CellResult
 from greffe.study.parts import Parts
 
 
@@ -42,6 +44,20 @@ def data_summary(parts: Parts, tables: Tables) -> DataSummary:
 
 def _source(source: Examples | None) -> str:
     return Path(source).name if isinstance(source, str | Path) else "examples given in Python"
+
+
+def restarted_cells(results: Mapping[Cell, CellResult]) -> list[RestartedCell]:
+    """Return the trainings that collapsed and were started again."""
+    return [
+        RestartedCell(
+            arm=cell.arm.name,
+            labels=cell.labels,
+            seed=cell.seed,
+            **result.restarted.model_dump(),
+        )
+        for cell, result in results.items()
+        if result.restarted is not None
+    ]
 
 
 def repeat_facts(

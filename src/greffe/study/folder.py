@@ -22,6 +22,7 @@ from greffe.errors import RunError
 from greffe.storage import read_model, write_json
 from greffe.study.document import StudyDocument
 from greffe.study.layer_changes import PartMove
+from greffe.training.collapse import Restarted
 
 STUDY_FILE = "study.json"
 DOCUMENT_FILE = "report.json"
@@ -53,6 +54,8 @@ class CellResult(Spec):
     initial_base: str | None = None
     initial_head: str | None = None
     moves: list[PartMove] = Field(default_factory=list)
+    restarted: Restarted | None = None
+    """Only of a fine-tuning that collapsed."""
 
     @field_validator("probabilities")
     @classmethod

@@ -33,7 +33,7 @@ from greffe.study.cell_inputs import CellInputs, cell_recipe
 from greffe.study.cells import best_cell, cell_key, check_pairing, compute_cells, has_run
 from greffe.study.disagreements import find_disagreements
 from greffe.study.document import StudyDocument
-from greffe.study.facts import data_summary, repeat_facts
+from greffe.study.facts import data_summary, repeat_facts, restarted_cells
 from greffe.study.folder import STUDY_FILE, CellResult, StudyDirectory, StudyManifest
 from greffe.study.model_views import parameter_rows, pictures_of, samples_of
 from greffe.study.parts import Parts, check_label_counts, check_measurable, part_data
@@ -271,6 +271,7 @@ def _document(
         ],
         proof=prove_transfer(bases, plan.inputs, results, seed=SPLIT_SEED),
         findings=[*findings, *_prediction_findings(analysis)],
+        restarts=restarted_cells(trained),
         repeat=repeat_facts(
             cell_recipe(base, plan.inputs.training, plan.seeds[0]),
             plan.seeds,

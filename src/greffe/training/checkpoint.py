@@ -27,6 +27,7 @@ from greffe.output_folder import OutputFolder
 from greffe.progress import notice
 from greffe.run import RunDirectory
 from greffe.storage import disk_error, read_model, sync_folder, temporary_path, write_json
+from greffe.training.collapse import LoggedLoss, Restarted
 
 STATE_FILE = "state.json"
 REPLACED = "-replaced"
@@ -54,6 +55,10 @@ class TrainingState(Spec):
     evaluations_without_better: Count = 0
     compiled: bool = False
     """Whether torch.compile is in use: a resumed run must compute in exactly the same way."""
+    losses: list[LoggedLoss] = Field(default_factory=list)
+    """Of the logged steps, about a hundred."""
+    restarted: Restarted | None = None
+    """Only of a fine-tuning that collapsed."""
     last_evaluation: dict[str, Measure] = Field(default_factory=dict)
     best_evaluation: dict[str, Measure] = Field(default_factory=dict)
     files: dict[str, str] = Field(default_factory=dict)

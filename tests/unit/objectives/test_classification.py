@@ -101,3 +101,41 @@ def test_the_objective_sets_the_direction(make_model: Make) -> None:
     # Read left to right, the first token knows nothing of the others.
     assert loss(causal, batch) == pytest.approx(loss(causal, other), rel=1e-6)
     assert loss(both, batch) != pytest.approx(loss(both, other), rel=1e-6)
+
+
+def test_the_loss_of_the_frequencies_is_their_entropy() -> None:
+    targets = np.repeat(np.arange(3), COUNTS)
+    parts = np.array(COUNTS) / sum(COUNTS)
+    entropy = -float((parts * np.log(parts)).sum())
+    assert make().loss_of_frequencies(targets) == pytest.approx(entropy)
+    # With equal weights for all classes, the best constant answer is uniform.
+    balanced = make(class_weights="balanced")
+    assert balanced.loss_of_frequencies(targets) == pytest.approx(np.log(3))
+    assert make().loss_of_frequencies([1, 1]) == pytest.approx(-np.log(parts[1]))
+
+
+@pytest.mark.parametrize("class_weights", ["none", "balanced"])
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.2])
+def test_no_other_constant_answer_has_a_lower_loss(
+    class_weights: str, label_smoothing: float
+) -> None:
+    objective = make(class_weights=class_weights, label_smoothing=label_smoothing)
+    targets = torch.from_numpy(np.repeat(np.arange(3), COUNTS))
+    found = objective.loss_of_frequencies(targets.numpy())
+    scores = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    weights = objective.class_weights.double()
+    optimizer = torch.optim.LBFGS([scores], max_iter=100, tolerance_grad=1e-12)
+
+    def loss() -> torch.Tensor:
+        optimizer.zero_grad()
+        total = F.cross_entropy(
+            scores.expand(len(targets), -1),
+            targets,
+            weight=weights,
+            label_smoothing=label_smoothing,
+        )
+        total.backward()  # type: ignore[no-untyped-call]
+        return total
+
+    optimizer.step(loss)  # type: ignore[arg-type]
+    assert found == pytest.approx(float(loss().detach()), abs=1e-6)

@@ -16,10 +16,19 @@ from greffe.evaluation.intervals import Estimate
 from greffe.report.catalog import load_catalog
 from greffe.report.number_format import Language
 from greffe.report.verdict import verdict
-from greffe.study.document import Comparison, LabelCurves, Saving, StudyDocument
+from greffe.study.document import (
+    Comparison,
+    LabelCurves,
+    RestartedCell,
+    Saving,
+    StudyDocument,
+)
 
 CLAIMS = ("verdict.", "saving.")
-PARTS = ("verdict.between", "verdict.one_arm_with_repeated", "saving.beyond", "saving.at_most")
+PARTS = (
+    *("verdict.between", "verdict.one_arm_with_repeated", "verdict.cell"),
+    *("saving.beyond", "saving.at_most"),
+)
 
 
 @dataclass(frozen=True)
@@ -305,3 +314,26 @@ def test_serious_findings_come_last(study: StudyDocument) -> None:
 
 def test_a_clean_study_says_nothing_of_data_and_labels(bare_study: StudyDocument) -> None:
     assert ids(bare_study) == ["verdict.gain"]
+
+
+# --- restarts -------------------------------------------------------------------------------------
+
+
+def test_trainings_that_collapsed_are_told_first(study: StudyDocument) -> None:
+    cells = [
+        RestartedCell(arm="scratch", labels=1600, seed=2, restarts=1, lr=1 / 6000),
+        RestartedCell(arm="scratch", labels=1600, seed=5, restarts=2, lr=5.6e-5, collapsed=1),
+        RestartedCell(arm="pretrained", labels=100, seed=0, restarts=1, lr=1e-3),
+    ]
+    told = study.model_copy(update={"restarts": cells})
+    assert ids(told)[:2] == [ids(study)[0], "verdict.collapsed"]
+    assert ids(told).count("verdict.restarted") == 1
+    collapsed, restarted = claim(told, "verdict.collapsed"), claim(told, "verdict.restarted")
+    assert collapsed["cells"] == "from scratch, 1,600 labels, seed 5 (rate 0.000056)"
+    assert restarted["cells"] == (
+        "from scratch, 1,600 labels, seed 2 (rate 0.00017); "
+        "pretrained, 100 labels, seed 0 (rate 0.001)"
+    )
+    french = claim(told, "verdict.collapsed", "fr")["cells"]
+    assert french == "à partir de zéro, 1 600 étiquettes, graine 5 (taux 0,000056)"
+    assert not {"verdict.collapsed", "verdict.restarted"} & set(ids(study))

@@ -1,6 +1,7 @@
 """A run whose log is mirrored to trackers while it is trained.
 
-The log of a soup holds its first model and the average, so these are what trackers show.
+The log of a soup holds its first model and the average, so these are what trackers show. Of a
+fine-tuning that was restarted they show the first training and the result.
 """
 
 from __future__ import annotations

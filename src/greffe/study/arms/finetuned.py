@@ -22,6 +22,7 @@ from greffe.study.folder import CellResult, EpochEvaluation, rounded
 from greffe.study.layer_changes import PartMove, layer_moves
 from greffe.study.parts import labelled_subset
 from greffe.training.checkpoint import load_model, load_tokenizer, run_weights
+from greffe.training.collapse import Restarted
 from greffe.training.device import Compute, choose_device
 
 
@@ -87,6 +88,7 @@ class FinetunedArm(TrainedArm):
             initial_base=manifest.lineage.initial_base,
             initial_head=manifest.lineage.initial_head,
             moves=self._moves(run) if cell.is_full else [],
+            restarted=Restarted.of_result(manifest.result),
         )
 
     def _moves(self, run: RunDirectory) -> list[PartMove]:
