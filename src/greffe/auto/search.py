@@ -31,7 +31,7 @@ from greffe.run import RunDirectory
 
 TFIDF = "tfidf"
 AUX, TEXT = "+aux", "+text"
-MOST_BEFORE_TEXT = 0.25
+MOST_BEFORE_TEXT = 0.3
 """Of the time left: the most that a network without the text may take before the pretraining."""
 MOST_AUXILIARY = 0.4
 """Of the time left: the most that the auxiliary labels of one network may take."""

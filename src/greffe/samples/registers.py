@@ -10,5 +10,5 @@ from pathlib import Path
 
 
 def registers_folder() -> Path:
-    """Return the folder with train.tsv and test.tsv, one `register<TAB>sentence` per line."""
+    """Return the folder with {train,valid,test}.tsv, one `register<TAB>sentence` per line."""
     return Path(str(resources.files("greffe.samples") / "registers_fr"))

@@ -20,11 +20,12 @@ REGISTERS = ("soutenu", "courant", "familier")
 def parts() -> dict[str, list[Example]]:
     folder = registers_folder()
     return {
-        part: list(read_examples(folder / f"{part}.tsv", Reading())) for part in ("train", "test")
+        part: list(read_examples(folder / f"{part}.tsv", Reading()))
+        for part in ("train", "valid", "test")
     }
 
 
-@pytest.mark.parametrize(("part", "count"), [("train", 60), ("test", 274)])
+@pytest.mark.parametrize(("part", "count"), [("train", 48), ("valid", 12), ("test", 274)])
 def test_each_part_is_whole_and_balanced(
     parts: dict[str, list[Example]], part: str, count: int
 ) -> None:
@@ -34,8 +35,9 @@ def test_each_part_is_whole_and_balanced(
 def test_no_sentence_of_one_part_is_nearly_in_the_other(parts: dict[str, list[Example]]) -> None:
     texts = [one.text for part in parts.values() for one in part]
     groups = duplicate_groups(texts)
-    border = len(parts["train"])
-    assert not set(groups[:border]) & set(groups[border:])
+    ends = np.cumsum([len(part) for part in parts.values()])[:-1]
+    first, second, third = (set(part) for part in np.split(np.array(groups), ends))
+    assert not (first & second or first & third or second & third)
     assert len({tuple(plain_words(text)[:4]) for text in texts}) == len(texts)
 
 
