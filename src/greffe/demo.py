@@ -29,7 +29,7 @@ REGISTER_SEEDS = 8  # and with which others can, after correction for their numb
 STEPS = 20
 AUXILIARY_EPOCHS = 1
 AUXILIARY_BATCH = 16  # 1,946 texts are few steps with the recipe's 32
-REGISTER_STEPS = 120
+REGISTER_STEPS = 80
 PROMPT = "Bonjour les"
 MASKED = "Ce roman est vraiment <mask>."
 SENTENCES = (
@@ -72,7 +72,7 @@ def _run_steps(folder: Path, overwrite: bool, computing: Computing) -> str:
         # Refused now, not after the pretraining.
         OutputFolder(folder / name, markers=(marker,), overwrite=overwrite, resume=not overwrite)
     notice(
-        f"greffe demo, about two minutes: what is {BASE}, a small French language model, worth?\n"
+        f"greffe demo, two to five minutes: what is {BASE}, a small French language model, worth?\n"
         f"Two tasks: book reviews (500 labels, {SEEDS} seeds) and short sentences in three "
         f"registers (180 labels, {REGISTER_SEEDS} seeds).\n"
     )

@@ -74,5 +74,5 @@ def test_an_informative_base_is_used_with_auxiliary_data(
 
 
 def test_texts_without_a_word_in_common_are_an_error() -> None:
-    with pytest.raises(DataError, match="occur in two"):
+    with pytest.raises(DataError, match="occur in 2"):
         fit([Example("un", "négatif"), Example("deux", "positif")], [Example("trois", "positif")])
