@@ -1,8 +1,8 @@
 """Try models for some labels within a time, from the cheapest to the dearest.
 
 TF-IDF → the base as it is → pretraining on text → the base that knows the text. With auxiliary
-labels, each takes them in. A name says what a model has seen: `finetuned+text+aux`. With text,
-linear models also have its latent semantic analysis, which takes a minute.
+labels, each takes them in. A name says what a model has seen: `finetuned+text+aux`. TF-IDF sees a
+text by its latent semantic analysis, which takes a minute.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def search_models(search: Search, inputs: Inputs, parts: Path) -> None:
         seed=inputs.seed,
     )
     search.stages.append(stage)
-    _try_base(search, inputs, own, parts, TEXT, latent)
+    _try_base(search, inputs, own, parts, TEXT)
 
 
 def _analyse(search: Search, inputs: Inputs) -> LatentSemantics | None:
@@ -164,19 +164,12 @@ def _with_aux(name: str, inputs: Inputs) -> str:
 
 
 def _try_base(
-    search: Search,
-    inputs: Inputs,
-    base: RunDirectory,
-    parts: Path,
-    suffix: str = "",
-    latent: LatentSemantics | None = None,
+    search: Search, inputs: Inputs, base: RunDirectory, parts: Path, suffix: str = ""
 ) -> None:
     """Try a base's features in a linear model, then the base itself."""
     name = _with_aux(f"stacked{suffix}", inputs)
     cache = FeatureCache(BaseReader.of(base, inputs.computing))
-    search.attempt(
-        LinearModel(name, inputs.computing, inputs.auxiliary_or_none, base, cache, latent)
-    )
+    search.attempt(LinearModel(name, inputs.computing, inputs.auxiliary_or_none, base, cache))
     _try_network(search, inputs, base, parts, suffix)
 
 
