@@ -28,7 +28,7 @@ def demo(
     ),
     overwrite: flags.StartAgain = False,
 ) -> None:
-    """Show the whole workflow on shipped data, in two to five minutes."""
+    """Show the whole workflow on shipped data, in a few minutes."""
     from greffe.demo import demo as run_demo
 
     print(run_demo(out, overwrite=overwrite, computing=computing))
