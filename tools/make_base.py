@@ -28,19 +28,20 @@ from greffe.data.native_tokenizer import train_tokenizer
 from greffe.data.piece_mapping import map_pieces, shared_pieces
 from greffe.data.text import find_sources, read_documents
 from greffe.data.tokenizer import Tokenizer
-from greffe.model.embedding_transfer import add_word_vectors, transferred_embeddings
+from greffe.model.embedding_transfer import add_word_vectors
 from greffe.model.model import build_model
-from greffe.model.weights import base_hash, transfer
+from greffe.model.weights import base_hash
 from greffe.objectives.causal import Causal
 from greffe.objectives.masked import Masked
 from greffe.objectives.objective import language_spec
 from greffe.pipelines.corpus_batches import RowSource, evaluate_rows
 from greffe.pipelines.fit import finish
 from greffe.pipelines.run_folder import begin_run
+from greffe.pipelines.vocabulary_transfer import transfer_vocabulary
 from greffe.progress import notice
 from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.storage import write_atomic
-from greffe.training.checkpoint import TrainingState, load_tokenizer, run_weights, write_half
+from greffe.training.checkpoint import TrainingState, load_tokenizer, write_half
 from greffe.training.distributed import World
 from tools.web_vectors import WordVectors, vectors_of_pieces
 
@@ -71,7 +72,6 @@ WORD_REPEATS = 400
 one piece: the corpus has few of the words that reviews are made of."""
 MAX_ROWS = 512
 BUDGET = "75m"
-SEED = 2  # the trainings of the first edition had seeds 0 and 1
 CHANGES = ("train.lr=1.5e-3", "train.warmup=0.03", "train.evaluate_every=300steps")
 """What differs from the recipe, which is that of a base from nothing."""
 APOSTROPHE = {"type": "Replace", "pattern": {"String": "’"}, "content": "'"}
@@ -109,7 +109,7 @@ def make_base(
         shards.path,
         work / "base",
         from_=api.Run.open(start.path),
-        seed=SEED,
+        seed=before.recipe().seed + 1,  # other rows than those it has seen last
         changes=CHANGES,
         budget=budget,
         resume=True,
@@ -181,20 +181,16 @@ def write_start(
     run = RunDirectory(folder)
     if (folder / RUN_FILE).exists():
         return run
-    weights, digest = run_weights(parent)
     old, new = load_tokenizer(parent), shards.tokenizer
     recipe = recipe.with_vocab(new.size)
     objective = language_spec(recipe.objective).build(new, tied=recipe.model.tied)
     model = build_model(recipe.model, new.size, objective.heads(), recipe.seed)
-    spellings = map_pieces(new, old)
-    shared = torch.tensor(shared_pieces(new, old, spellings))
-    transfer(model, transferred_embeddings(weights, spellings), parent.name, keep_heads=True)
+    # The corpus's own word vectors, which belong to a new run, are left out for those of the web.
+    _, digest = transfer_vocabulary(model, parent, shards, recipe, World(), is_new=False)
+    shared = torch.tensor(shared_pieces(new, old, map_pieces(new, old)))
     pieces, vectors = vectors_of_pieces(new, words, recipe.model.width)
     is_mixed = add_word_vectors(model.base.embedding.weight, pieces, vectors, shared[pieces])
-    notice(
-        f"vocabulary transfer: {old.size:,} → {new.size:,} pieces, {int(shared.sum()):,} in both; "
-        f"word vectors: {len(pieces) if is_mixed else 0:,} pieces have one"
-    )
+    notice(f"word vectors of the web: {len(pieces) if is_mixed else 0:,} pieces have one")
     folder.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(
         kind="language-model",

@@ -124,3 +124,4 @@ def test_a_base_is_continued_with_a_vocabulary_measured_and_written(
     further = greffe.load(again)
     assert further.manifest().lineage.parent_weights == base.manifest().weights
     assert further.tokenizer.fingerprint == base.tokenizer.fingerprint
+    assert further.recipe().seed == base.recipe().seed + 1

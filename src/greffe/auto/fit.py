@@ -177,6 +177,7 @@ def _announce(inputs: Inputs, budget: float) -> None:
     steps = {
         "TF-IDF": True,
         "TF-IDF with auxiliary labels": has_auxiliary,
+        "TF-IDF with a latent semantic analysis of your text": has_text,
         f"pretraining on your text ({minutes:.0f} min)": has_text,
         "the base's features beside TF-IDF": has_base,
         "fine-tuning on auxiliary labels": has_auxiliary and has_base,

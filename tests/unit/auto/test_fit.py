@@ -155,6 +155,26 @@ def test_text_without_labels_is_pretrained_on_and_resumed(
     greffe.load(out).predict(["Ce livre est beau."])
 
 
+@pytest.mark.usefixtures("two_folds")
+def test_a_semantic_analysis_of_the_text_takes_part(
+    examples: list[Example],
+    fresh_run: Callable[..., RunDirectory],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("greffe.baselines.latent.LEAST_TEXTS", 200)
+    text, out = tmp_path / "text.txt", tmp_path / "out"
+    text.write_text("\n".join(text for _, text in toy_reviews(300, seed=2)), "utf-8")
+    options: dict[str, Any] = {"base": fresh_run("base").path, "changes": ONE_THREAD}
+    greffe.fit(examples, out, unlabelled=[text], budget="6s", **options)
+    assert "TF-IDF with a latent semantic analysis of your text" in capsys.readouterr().err
+    document = document_of(out)
+    assert [one.name for one in document.stages][:2] == ["semantics", "pretraining"]
+    assert "tfidf+text" in [rung.name for rung in document.rungs]
+    greffe.load(out).predict(["Ce livre est beau."])
+
+
 @pytest.mark.usefixtures("without_base")
 def test_findings_and_the_page_are_in_the_language(
     table: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
