@@ -72,7 +72,7 @@ def _run_steps(folder: Path, overwrite: bool, computing: Computing) -> str:
         # Refused now, not after the pretraining.
         OutputFolder(folder / name, markers=(marker,), overwrite=overwrite, resume=not overwrite)
     notice(
-        f"greffe demo, two to five minutes: what is {BASE}, a small French language model, worth?\n"
+        f"greffe demo, about five minutes: what is {BASE}, a small French language model, worth?\n"
         f"Two tasks: book reviews (500 labels, {SEEDS} seeds) and short sentences in three "
         f"registers (180 labels, {REGISTER_SEEDS} seeds).\n"
     )
