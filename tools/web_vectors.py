@@ -7,20 +7,24 @@ first), `vocab/key2row` (hash of a word → row) and `vocab/strings.json` (the w
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
+from scipy import sparse
 
 from greffe.data.tokenizer import Tokenizer
 
 MULTIPLY, SHIFT, SIXTY_FOUR = 0xC6A4A7935BD1E995, 47, (1 << 64) - 1
+MOST_PIECES = 11
+"""Of a word; longer ones are addresses and other noise."""
+OWNER_WEIGHT = 10.0
+"""Of a word that owns a row, relative to one that shares the row of a similar word."""
+RIDGE = 1.0
 
 
 @dataclass(frozen=True)
@@ -45,10 +49,6 @@ class WordVectors:
             owners.setdefault(row, word)
         return cls(np.load(folder / "vectors", allow_pickle=False), known, list(owners.values()))
 
-    def frequent_words(self) -> list[str]:
-        """Return the lowercase words of two letters or more that own a row."""
-        return [word for word in self.owners if word.isalpha() and word.islower() and word[1:]]
-
 
 def murmur_hash(data: bytes, seed: int = 1) -> int:
     """Return MurmurHash64A, with which spaCy numbers strings."""
@@ -64,33 +64,45 @@ def murmur_hash(data: bytes, seed: int = 1) -> int:
     return found ^ (found >> SHIFT)
 
 
-def vectors_of_pieces(
-    tokenizer: Tokenizer, words: WordVectors, width: int
-) -> tuple[Tensor, Tensor]:
-    """Return the pieces that have a vector, and their vectors [pieces, width] of length one.
+def vectors_of_pieces(tokenizer: Tokenizer, words: WordVectors) -> npt.NDArray[np.float32]:
+    """Return one vector per piece [vocab, width]; those of a word's pieces sum to about its own.
 
-    A piece that is a word has the word's vector; a part of words the mean of the frequent words in
-    which the tokenizer uses it. Wider vectors keep their first principal components.
+    Ridge regression over all words: a piece that is a word has nearly the word's vector, and parts
+    of words have what makes rare words come out. Words that own a row count more. Pieces in no word
+    have a vector of zeros.
     """
+    known = [word for word in words.row_of if word and not any(map(str.isspace, word))]
+    spelled = [np.asarray(ids, dtype=np.int64) for ids in tokenizer.encode_batch(known)]
+    is_short = [0 < len(ids) <= MOST_PIECES for ids in spelled]
+    known = [word for word, is_kept in zip(known, is_short, strict=True) if is_kept]
+    spelled = [ids for ids, is_kept in zip(spelled, is_short, strict=True) if is_kept]
+    owners = set(words.owners)
+    weights = np.array([OWNER_WEIGHT if word in owners else 1.0 for word in known], np.float32)
+    rows = np.repeat(np.arange(len(known)), [len(ids) for ids in spelled])
+    pieces = np.concatenate(spelled)
+    shape = (len(known), tokenizer.size)
+    design = sparse.csr_array((np.ones(len(rows), np.float32), (rows, pieces)), shape=shape)
+    weighted = sparse.csr_array(sparse.diags_array(weights) @ design)
+    normal = sparse.csr_array(design.T @ weighted + RIDGE * sparse.eye_array(tokenizer.size))
     vectors = _unit(words.vectors - words.vectors.mean(axis=0))
-    if vectors.shape[1] > width:
-        _, _, components = np.linalg.svd(vectors.T @ vectors)
-        vectors = _unit(vectors @ components[:width].T)
-    found: dict[int, npt.NDArray[np.float32]] = {}
-    for piece in range(tokenizer.size):
-        text = tokenizer.text_of(piece)
-        word = (text or "").strip()
-        row = words.row_of.get(word, words.row_of.get(word.lower()))
-        if text is not None and text.startswith(" ") and row is not None:
-            found[piece] = vectors[row]
-    sums: defaultdict[int, npt.NDArray[np.float32]] = defaultdict(lambda: np.zeros_like(vectors[0]))
-    for word in words.frequent_words():
-        for piece in map(int, tokenizer.encode(word)):
-            if piece not in found:
-                sums[piece] += vectors[words.row_of[word]]
-    found |= {piece: _unit(total) for piece, total in sums.items()}
-    pieces = sorted(found)
-    return torch.tensor(pieces), torch.from_numpy(np.stack([found[piece] for piece in pieces]))
+    goals = weighted.T @ vectors[[words.row_of[word] for word in known]]
+    return _conjugate_gradient(normal.astype(np.float32), goals.astype(np.float32))
+
+
+def _conjugate_gradient(
+    matrix: Any, goals: npt.NDArray[np.float32], steps: int = 60
+) -> npt.NDArray[np.float32]:
+    """Solve matrix @ x = goals for all columns at once; the matrix is positive definite."""
+    solution, residual = np.zeros_like(goals), goals.copy()
+    direction, size = residual.copy(), (residual**2).sum(axis=0)
+    for _ in range(steps):
+        product = matrix @ direction
+        length = size / ((direction * product).sum(axis=0) + 1e-12)
+        solution += length * direction
+        residual -= length * product
+        before, size = size, (residual**2).sum(axis=0)
+        direction = residual + size / (before + 1e-12) * direction
+    return solution
 
 
 def _unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -19,6 +19,7 @@ from greffe.samples.reviews import reviews, unlabelled
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tools.make_base import KINDS, PACKAGE, documents, make_base, split
 from tools.web_vectors import WordVectors, murmur_hash, vectors_of_pieces
+from tools.wide_embedding import factorize
 
 WORDS = [text for _, text in reviews("train")] + unlabelled()
 
@@ -56,20 +57,31 @@ def test_strings_are_numbered_as_in_spacy() -> None:
 def test_words_share_rows_and_the_first_owns_it(vectors: Path) -> None:
     found = WordVectors.read(vectors)
     assert found.row_of == {"livre": 0, "roman": 1, "Paris": 2, "bouquin": 0}
-    assert found.frequent_words() == ["livre", "roman"]
+    assert sorted(found.owners) == ["Paris", "livre", "roman"]
 
 
-@pytest.mark.parametrize("width", [4, 8])
-def test_a_word_has_its_vector(vectors: Path, width: int) -> None:
+def test_a_word_has_its_vector_and_parts_sum_to_it(vectors: Path) -> None:
     words, tokenizer = WordVectors.read(vectors), greffe.load("greffe-fr").tokenizer
-    pieces, found = vectors_of_pieces(tokenizer, words, width)
-    assert found.shape == (len(pieces), width)
-    np.testing.assert_allclose(np.linalg.norm(found.numpy(), axis=1), 1, atol=1e-4)
-    (livre,) = (int(piece) for piece in tokenizer.encode("livre"))
-    row = found[pieces.tolist().index(livre)].numpy()
-    if width == 8:
-        expected = words.vectors - words.vectors.mean(axis=0)
-        assert np.corrcoef(row, expected[0])[0, 1] > 0.999
+    found = vectors_of_pieces(tokenizer, words)
+    assert found.shape == (tokenizer.size, 8)
+    expected = words.vectors - words.vectors.mean(axis=0)
+    for word, row in words.row_of.items():
+        pieces = tokenizer.encode(word)
+        assert np.corrcoef(found[pieces].sum(axis=0), expected[row])[0, 1] > 0.99
+    assert not found[tokenizer.encode("xylophone")[-1]].any()
+
+
+def test_a_wide_embedding_computes_the_old_one_where_it_can() -> None:
+    draw = np.random.default_rng(0)
+    vectors = draw.normal(size=(60, 6)).astype(np.float32)
+    rest = draw.normal(size=(60, 2)) @ draw.normal(size=(2, 5))
+    embedding = (vectors @ draw.normal(size=(6, 5)) + rest + 0.5).astype(np.float32)
+    table, projection, bias = factorize(embedding, vectors, draw.integers(0, 9, 60), 2)
+    assert table.shape == (60, 8)
+    assert (table[:, :6] == vectors).all()
+    np.testing.assert_allclose(table @ projection + bias, embedding, atol=1e-3)
+    table, projection, bias = factorize(embedding, vectors, draw.integers(0, 9, 60), 1)
+    assert np.abs(table @ projection + bias - embedding).max() > 0.1
 
 
 def test_paragraphs_are_joined_and_apostrophes_straightened() -> None:
@@ -93,11 +105,13 @@ def test_held_out_and_training_texts_are_disjoint_and_complete(
 
 
 @pytest.mark.slow
-def test_a_base_is_continued_with_a_vocabulary_measured_and_written(
+def test_a_base_is_continued_with_word_vectors_measured_and_written(
     corpus: Path, vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe = load_recipe("greffe-fr").with_changes(["tokenizer.vocab=900"])
+    recipe = load_recipe("greffe-fr").with_changes(["model.embedding_width=12"])
+    kinds = {kind: KINDS[kind] for kind in ("parliament", "technology")}
     monkeypatch.setattr("tools.make_base.HELD_OUT", 8)
+    monkeypatch.setattr("tools.make_base.KINDS", kinds)
     monkeypatch.setattr("tools.make_base.load_recipe", lambda _: recipe)
     work, out = tmp_path / "work", tmp_path / "base"
     make_base(corpus, vectors, PACKAGE, work, out, budget="3steps")
@@ -105,19 +119,18 @@ def test_a_base_is_continued_with_a_vocabulary_measured_and_written(
     assert base.tokenizer.encode("l’ami") == base.tokenizer.encode("l'ami")
     assert base.generate("Bonjour les", tokens=3, seed=0).startswith("Bonjour les")
     card = (out / "README.md").read_text()
-    for kind in KINDS:
+    for kind in kinds:
         assert f"| {kind} |" in card
     assert "3 steps with the recipe below" in card
     shipped = RunDirectory(PACKAGE).manifest()
     assert start.manifest().lineage.parent_weights == shipped.weights
-    assert start.manifest().lineage.vocabulary_transfer
+    assert start.model.base.embedding.weight.shape[1] == 12
     assert base.manifest().lineage.parent_weights == start.manifest().weights
-    assert base.manifest().vocab == start.manifest().vocab < shipped.vocab
+    assert base.manifest().vocab == start.manifest().vocab == shipped.vocab
     assert base.recipe().classification.lowercase
     assert base.manifest().lineage.command == []
 
-    # A base with the recipe's vocabulary keeps it: its training goes on.
-    recipe = recipe.with_changes([f"tokenizer.vocab={base.tokenizer.size}"])
+    # A base with the recipe's embedding keeps it: its training goes on.
     again = tmp_path / "again"
     make_base(corpus, vectors, out, tmp_path / "more", again, budget="2steps")
     assert not (tmp_path / "more" / "start").exists()
