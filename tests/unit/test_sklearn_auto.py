@@ -143,7 +143,7 @@ def test_a_base_takes_part(
     changes = ["train.budget='1epochs'", "train.soup=1", "train.threads=1"]
     estimator = auto_classifier(base=base, changes=changes, budget="5m").fit(TEXTS, LABELS)
     found = json.loads((estimator.run_.path / "fit.json").read_text("utf-8"))
-    assert found["base"] == base.name
+    assert found["bases"] == [base.name]
     assert {"tfidf", "stacked", "finetuned"} <= {rung["name"] for rung in found["rungs"]}
     assert estimator.score(TEXTS, LABELS) == 1.0
     assert capsys.readouterr().err == ""

@@ -21,7 +21,7 @@ def fit(
     output: Output,
     *,
     unlabelled: Sequence[str | Path] = (),
-    base: str | Path | None = None,
+    base: str | Path | Sequence[str | Path] | None = None,
     training: Annotated[Training, Without("recipe", "objective", "show_tensors", "track")],
     reading: Reading,
     language: Language = "en",
@@ -29,15 +29,15 @@ def fit(
     """Find the best classifier for these labels within the budget, and write it as one run.
 
     Tries TF-IDF, a base's features, fine-tuning and ensembles; with `unlabelled`, the base is
-    pretrained on that text first; with `aux_data`, auxiliary labels take part. Choices are made by
-    cross-validation inside `data`. fit.json and report.html in the run's folder say what each part
-    was worth.
+    pretrained on that text first; with `aux_data`, auxiliary labels take part. Of several bases the
+    first is pretrained on the text, and all are tried. Choices are made by cross-validation inside
+    `data`. fit.json and report.html in the run's folder say what each part was worth.
     """
     run = fit_pipeline.fit(
         tables,
         output,
         unlabelled=unlabelled,
-        base_source=base,
+        base_sources=[base] if isinstance(base, str | Path) else base or [],
         training=training,
         reading=reading,
         language=language,

@@ -10,6 +10,8 @@ from greffe.config.spec import Spec
 from greffe.evaluation.intervals import Estimate
 
 FIT_FILE = "fit.json"
+OTHER = "@"
+"""In the name of a model, before that of its base, if it is not the first one."""
 
 
 class Rung(Spec):
@@ -49,8 +51,8 @@ class FitDocument(Spec):
     """Number of auxiliary texts."""
     unlabelled: list[str]
     """Names of the files without labels."""
-    base: str | None
-    """The base that everything began with; None: a new one, or none at all."""
+    bases: list[str]
+    """The bases that were given, or the one that ships; empty: a new one, or none at all."""
     budget: float
     seconds: float
     """Spent in all."""

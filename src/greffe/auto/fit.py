@@ -19,7 +19,7 @@ from greffe.auto.document import FIT_FILE, FitDocument
 from greffe.auto.fit_page import write_fit_page
 from greffe.auto.ladder import describe_search
 from greffe.auto.models import Labelled
-from greffe.auto.preparing import PRETRAINING_FRACTION, choose_base
+from greffe.auto.preparing import PRETRAINING_FRACTION, choose_bases
 from greffe.auto.search import Inputs, Search, search_models
 from greffe.baselines.ensembling import ensemble_classifier
 from greffe.baselines.linear_runs import open_feature_run, write_linear_run
@@ -51,8 +51,8 @@ class _Plan(Spec):
 
     data: dict[str, str]
     seed: int
-    base: str | None
-    """Hash of its weights."""
+    bases: list[str]
+    """Hashes of their weights."""
     unlabelled: list[str]
     spent: float = 0.0
 
@@ -62,7 +62,7 @@ def fit(
     output: Output,
     *,
     unlabelled: Sequence[str | Path] = (),
-    base_source: str | Path | None = None,
+    base_sources: Sequence[str | Path] = (),
     training: Training = Training(),
     reading: Reading = Reading(),
     language: Language = "en",
@@ -89,7 +89,7 @@ def fit(
         auxiliary = open_auxiliary(tables.aux_data, labels, reading, known=examples)
         texts_without_labels = find_sources(unlabelled) if unlabelled else []
         findings = _examine(examples, language)
-        base = choose_base(base_source, examples)
+        bases = choose_bases(base_sources, examples)
         hashes = {"train": data_hash(examples), **auxiliary.hashes}
         folder.begin()
         parts = folder.path / PARTS
@@ -99,13 +99,13 @@ def fit(
             _Plan(
                 data=hashes,
                 seed=seed,
-                base=base.manifest().weights if base else None,
+                bases=[base.manifest().weights for base in bases],
                 unlabelled=[Path(source).name for source in texts_without_labels],
             ),
         )
         clock = Clock(budget, plan.spent)
         inputs = Inputs(
-            Labelled(examples, labels), auxiliary, unlabelled, base, training, reading, seed
+            Labelled(examples, labels), auxiliary, unlabelled, bases, training, reading, seed
         )
         _announce(inputs, budget)
         search = Search(CrossValidation(inputs.data, parts / "folds", clock, seed))
@@ -184,7 +184,7 @@ def _announce(inputs: Inputs, budget: float) -> None:
         "fine-tuning on your labels": has_base,
         "ensembles": True,
     }
-    known = inputs.base.name if inputs.base else "new" if has_text else "none"
+    known = ", ".join(base.name for base in inputs.bases) or ("new" if has_text else "none")
     notice(
         f"fit: {len(inputs.data.examples):,} texts, {len(inputs.data.labels)} classes, "
         f"{inputs.auxiliary.texts:,} auxiliary texts, base {known}, {budget / 60:.0f} min\n"

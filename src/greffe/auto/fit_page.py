@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from greffe import __version__
-from greffe.auto.document import FitDocument, Rung, Stage
+from greffe.auto.document import OTHER, FitDocument, Rung, Stage
 from greffe.report.blocks import Prose, Section, figure, section
 from greffe.report.build import HTML_FILE, MARKDOWN_FILE
 from greffe.report.catalog import Catalog, load_catalog
@@ -87,15 +87,18 @@ def _gain_sentence(rung: Rung, catalog: Catalog) -> str:
 
 def rung_name(name: str, catalog: Catalog) -> str:
     """Return a model's name in the page's language."""
-    return catalog(f"rung.{_key(name)}")
+    return _translated("rung", name, catalog)
 
 
 def _capitalized(name: str) -> str:
     return name[0].upper() + name[1:]
 
 
-def _key(name: str) -> str:
-    return name.replace("+", "_")
+def _translated(section: str, name: str, catalog: Catalog) -> str:
+    """Return a name of the catalog; one of several bases is named behind it."""
+    model, _, base = name.partition(OTHER)
+    known = catalog(f"{section}.{model.replace('+', '_')}")
+    return f"{known} ({base})" if base else known
 
 
 def ladder_table(document: FitDocument, catalog: Catalog) -> Table:
@@ -140,7 +143,7 @@ def cost_table(document: FitDocument, catalog: Catalog) -> Table:
 
 def _ladder_section(document: FitDocument, catalog: Catalog) -> Section:
     rows = [
-        IntervalRow(catalog(f"chart.{_key(rung.name)}"), rung.accuracy, rung.name)
+        IntervalRow(_translated("chart", rung.name, catalog), rung.accuracy, rung.name)
         for rung in document.rungs
     ]
     table = ladder_table(document, catalog)

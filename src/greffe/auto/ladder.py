@@ -39,7 +39,7 @@ def describe_search(
         unlabelled=[Path(source).name for source in find_sources(inputs.unlabelled)]
         if inputs.unlabelled
         else [],
-        base=inputs.base.name if inputs.base else None,
+        bases=[base.name for base in inputs.bases],
         budget=validation.clock.budget,
         seconds=validation.clock.spent,
         folds=FOLDS,

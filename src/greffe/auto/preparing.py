@@ -36,21 +36,21 @@ LEAST_NEW_VOCAB_BYTES = 4_000_000
 CONTINUED = ("train.lr=1e-3",)
 
 
-def choose_base(source: str | Path | None, examples: Sequence[Example]) -> RunDirectory | None:
-    """Return the given base; by default the one that ships, if it knows the texts' language."""
-    if source is not None:
-        return open_base(source)
+def choose_bases(sources: Sequence[str | Path], examples: Sequence[Example]) -> list[RunDirectory]:
+    """Return the given bases; by default the one that ships, if it knows the texts' language."""
+    if sources:
+        return [open_base(source) for source in sources]
     base = open_base(DEFAULT_BASE)
     texts = [example.text for example in examples[:SAMPLE]]
     tokens = sum(map(len, load_tokenizer(base).encode_all(texts)))
     size = sum(len(text.encode()) for text in texts)
     if size / max(tokens, 1) >= LEAST_BYTES_PER_TOKEN:
-        return base
+        return [base]
     notice(
         f"{DEFAULT_BASE} does not know the language of these texts "
         f"({size / max(tokens, 1):.1f} bytes per token); --base SOURCE names another base"
     )
-    return None
+    return []
 
 
 def pretraining_seconds(out: Path, clock: Clock) -> float:
@@ -95,6 +95,12 @@ def pretrain_base(
     return run, Stage(name="pretraining", seconds=time.monotonic() - began, size=folder_size(run))
 
 
+def auxiliary_seconds(base: RunDirectory, tables: Sequence[list[Example]]) -> float:
+    """Return about how long one epoch of the auxiliary labels takes."""
+    texts = [each.text for table in tables for each in table]
+    return training_seconds(base.recipe().model, texts, epochs=1)
+
+
 def learn_auxiliary(
     base: RunDirectory,
     examples: list[Example],
@@ -107,9 +113,7 @@ def learn_auxiliary(
 ) -> tuple[RunDirectory, Stage]:
     """Fine-tune the base on auxiliary labels, one epoch; on fewer texts if time is short."""
     began = time.monotonic()
-    needed = training_seconds(
-        base.recipe().model, [each.text for table in tables for each in table], epochs=1
-    )
+    needed = auxiliary_seconds(base, tables)
     if needed > seconds and not (out / INTERMEDIATE / RUN_FILE).exists():
         notice(f"auxiliary labels: {seconds / needed:.0%} of the texts, to fit into the time")
         tables = [_drawn(table, seconds / needed, seed) for table in tables]

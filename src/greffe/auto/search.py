@@ -1,8 +1,9 @@
 """Try models for some labels within a time, from the cheapest to the dearest.
 
-TF-IDF → the base as it is → pretraining on text → the base that knows the text. With auxiliary
-labels, each takes them in. A name says what a model has seen: `finetuned+text+aux`. TF-IDF sees a
-text by its latent semantic analysis, which takes a minute.
+TF-IDF → the base as it is → pretraining on text → the base that knows the text. Then
+the other bases, if several were given. With auxiliary labels, each takes them in. A name says what
+a model has seen, and which of the other bases it is: `finetuned+text+aux`, `finetuned+aux@NAME`.
+TF-IDF sees a text by its latent semantic analysis, which takes a minute.
 """
 
 from __future__ import annotations
@@ -16,9 +17,14 @@ import numpy as np
 
 from greffe.auto.choice import accuracy_by_text, accuracy_of
 from greffe.auto.cross_validate import FOLDS, CrossValidation, Tried
-from greffe.auto.document import Stage
-from greffe.auto.models import Labelled, LinearModel, Network, TriedModel, training_seconds
-from greffe.auto.preparing import learn_auxiliary, pretrain_base, pretraining_seconds
+from greffe.auto.document import OTHER, Stage
+from greffe.auto.models import Labelled, LinearModel, Network, TriedModel
+from greffe.auto.preparing import (
+    auxiliary_seconds,
+    learn_auxiliary,
+    pretrain_base,
+    pretraining_seconds,
+)
 from greffe.baselines.features import BaseReader, FeatureCache
 from greffe.baselines.latent import LatentSemantics
 from greffe.config.options import Computing, Reading, Training
@@ -35,6 +41,8 @@ MOST_BEFORE_TEXT = 0.3
 """Of the time left: the most that a network without the text may take before the pretraining."""
 MOST_AUXILIARY = 0.4
 """Of the time left: the most that the auxiliary labels of one network may take."""
+LEAST_AUXILIARY = 0.05
+"""Of the auxiliary texts: fewer are not worth a network."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +52,16 @@ class Inputs:
     data: Labelled
     auxiliary: AuxiliaryTables
     unlabelled: Sequence[str | Path]
-    base: RunDirectory | None
+    bases: Sequence[RunDirectory]
+    """The first is pretrained on the text, if there is text; the others are tried as they are."""
     training: Training
     reading: Reading
     seed: int
+
+    @property
+    def base(self) -> RunDirectory | None:
+        """The first base."""
+        return self.bases[0] if self.bases else None
 
     @property
     def has_auxiliary(self) -> bool:
@@ -89,10 +103,14 @@ class Search:
         """Cross-validate a model, unless there is no time for it."""
         found = self.cross_validation.try_model(model, self.best())
         if isinstance(found, float):
-            notice(f"{model.name}: skipped, it needs about {found / 60:.0f} min")
-            self.skipped[model.name] = found
+            self.skip(model.name, found)
         else:
             self.tried[model.name] = found
+
+    def skip(self, name: str, seconds: float) -> None:
+        """Note that there is no time for a model."""
+        notice(f"{name}: skipped, it needs about {seconds / 60:.0f} min")
+        self.skipped[name] = seconds
 
     def best(self) -> Tried | None:
         """The model with the highest accuracy so far."""
@@ -114,7 +132,7 @@ class Search:
 
 def search_models(search: Search, inputs: Inputs, parts: Path) -> None:
     """Cross-validate all models that fit into the time; bases are written to `parts`."""
-    clock, aux = search.cross_validation.clock, inputs.auxiliary_or_none
+    aux = inputs.auxiliary_or_none
     search.attempt(LinearModel(TFIDF, inputs.computing))
     if aux:
         search.attempt(LinearModel(TFIDF + AUX, inputs.computing, aux))
@@ -122,10 +140,27 @@ def search_models(search: Search, inputs: Inputs, parts: Path) -> None:
     if latent is not None:
         name = _with_aux(TFIDF + TEXT, inputs)
         search.attempt(LinearModel(name, inputs.computing, aux, latent=latent))
-    if not inputs.unlabelled:
-        if inputs.base is not None:
-            _try_base(search, inputs, inputs.base, parts)
-        return
+    if inputs.unlabelled:
+        _try_with_text(search, inputs, parts)
+    elif inputs.base is not None:
+        _try_base(search, inputs, inputs.base, parts)
+    for base, name in zip(inputs.bases[1:], unique_names(inputs.bases)[1:], strict=True):
+        _try_base(search, inputs, base, parts, which=f"{OTHER}{name}")
+
+
+def unique_names(bases: Sequence[RunDirectory]) -> list[str]:
+    """Return the names of the bases' folders; those that occur twice are numbered."""
+    names: list[str] = []
+    for base in bases:
+        name = base.path.name
+        count = sum(one.path.name == name for one in bases[: len(names)])
+        names.append(f"{name}-{count + 1}" if count else name)
+    return names
+
+
+def _try_with_text(search: Search, inputs: Inputs, parts: Path) -> None:
+    """Try the first base as it is, if there is time, then pretrained on the text."""
+    clock = search.cross_validation.clock
     if inputs.base is not None:
         # What the text was worth, and a second network for the ensemble.
         needed = _network_seconds(inputs, inputs.base)
@@ -164,33 +199,47 @@ def _with_aux(name: str, inputs: Inputs) -> str:
 
 
 def _try_base(
-    search: Search, inputs: Inputs, base: RunDirectory, parts: Path, suffix: str = ""
+    search: Search,
+    inputs: Inputs,
+    base: RunDirectory,
+    parts: Path,
+    suffix: str = "",
+    which: str = "",
 ) -> None:
     """Try a base's features in a linear model, then the base itself."""
-    name = _with_aux(f"stacked{suffix}", inputs)
+    name = _with_aux(f"stacked{suffix}", inputs) + which
     cache = FeatureCache(BaseReader.of(base, inputs.computing))
     search.attempt(LinearModel(name, inputs.computing, inputs.auxiliary_or_none, base, cache))
-    _try_network(search, inputs, base, parts, suffix)
+    _try_network(search, inputs, base, parts, suffix, which)
 
 
 def _try_network(
-    search: Search, inputs: Inputs, base: RunDirectory, parts: Path, suffix: str = ""
+    search: Search,
+    inputs: Inputs,
+    base: RunDirectory,
+    parts: Path,
+    suffix: str = "",
+    which: str = "",
 ) -> None:
     """Fine-tune a base in every fold, on auxiliary labels before if there are any."""
     clock, start = search.cross_validation.clock, base
     if inputs.has_auxiliary:
         suffix += AUX
+        needed = auxiliary_seconds(base, inputs.auxiliary.tables)
+        if MOST_AUXILIARY * clock.left < LEAST_AUXILIARY * needed:
+            search.skip(f"finetuned{suffix}{which}", needed)
+            return
         start, stage = learn_auxiliary(
             base,
             inputs.data.examples,
             inputs.auxiliary.tables,
-            parts / suffix.lstrip("+"),
+            parts / (suffix + which).lstrip("+"),
             seconds=MOST_AUXILIARY * clock.left,
             training=inputs.training,
             seed=inputs.seed,
         )
         search.stages.append(stage)
-    network = Network(f"finetuned{suffix}", start, inputs.finetuning, parts / "fold")
+    network = Network(f"finetuned{suffix}{which}", start, inputs.finetuning, parts / "fold")
     if _all_folds(network, inputs) > clock.left and inputs.training.soup is None:
         notice(f"{network.name}: one training per fold instead of a soup, to fit into the time")
         network = network.single()
@@ -199,8 +248,7 @@ def _try_network(
 
 def _network_seconds(inputs: Inputs, base: RunDirectory) -> float:
     """Return about how long a network takes: its auxiliary labels, its folds, the final one."""
-    texts = [each.text for table in inputs.auxiliary.tables for each in table]
-    auxiliary = training_seconds(base.recipe().model, texts, epochs=1)
+    auxiliary = auxiliary_seconds(base, inputs.auxiliary.tables)
     return auxiliary + _all_folds(Network("", base, inputs.finetuning, Path()), inputs)
 
 

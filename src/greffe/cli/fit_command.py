@@ -22,10 +22,11 @@ def fit(
     reading: Reading,
     unlabelled: flags.Unlabelled = None,
     base: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            help="The base: a run, greffe-fr or hf:owner/name; default: greffe-fr for French, "
-            "otherwise a new one."
+            help="A base: a run, greffe-fr or hf:owner/name; repeatable: the first is pretrained "
+            "on the texts, the others are tried too; default: greffe-fr for French, otherwise a "
+            "new one."
         ),
     ] = None,
     language: flags.ReportLanguage = "en",
@@ -46,7 +47,7 @@ def fit(
         tables=tables,
         output=output,
         unlabelled=unlabelled or [],
-        base=base,
+        base=list(base or []),
         training=training,
         reading=reading,
         language=language,

@@ -26,7 +26,7 @@ def two_folds(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def without_base(two_folds: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """As with texts in a language that no base knows: TF-IDF alone is tried."""
-    monkeypatch.setattr(fit, "choose_base", lambda *_: None)
+    monkeypatch.setattr(fit, "choose_bases", lambda *_: [])
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +53,7 @@ def document() -> FitDocument:
         texts=1200,
         auxiliary=300,
         unlabelled=["text.txt"],
-        base="greffe-fr",
+        bases=["greffe-fr"],
         budget=1200.0,
         seconds=840.5,
         folds=5,

@@ -19,7 +19,7 @@ from greffe.auto.cross_validate import Clock, CrossValidation, Tried
 from greffe.auto.document import FIT_FILE, FitDocument
 from greffe.auto.models import Labelled, LinearModel
 from greffe.auto.preparing import pretrain_base
-from greffe.auto.search import Search
+from greffe.auto.search import Search, unique_names
 from greffe.config.options import Computing
 from greffe.data.tables import Example
 from greffe.doctor.descriptions import describe
@@ -69,7 +69,7 @@ def test_a_fit_from_a_base(
     assert document.rungs[0].accuracy.mean == 0.5 and document.rungs[0].over is None
     assert [rung.over is not None for rung in document.rungs[1:]] == [True] * (len(names) - 1)
     assert set(document.chosen) <= set(names) and document.final in document.rungs
-    assert document.base == base.name and document.stages == [] and document.skipped == {}
+    assert document.bases == [base.name] and document.stages == [] and document.skipped == {}
     assert document.expected.mean <= document.final.accuracy.mean + 1e-9
     assert document.texts == 24 and document.folds == 2 and document.repeats == 1
     assert document.doubling is None and document.advice[-1] == "base"
@@ -87,12 +87,44 @@ def test_a_fit_from_a_base(
     assert (out / "README.md").is_file()
 
 
+@pytest.mark.usefixtures("two_folds")
+def test_several_bases_are_tried(
+    examples: list[Example], fresh_run: Callable[..., RunDirectory], tmp_path: Path
+) -> None:
+    text, out = tmp_path / "text.txt", tmp_path / "out"
+    text.write_text("\n".join(toy_documents(60, seed=0)), "utf-8")
+    bases = [fresh_run("one").path, fresh_run("two").path]
+    options: dict[str, Any] = {"budget": "40s", "changes": [*ONE_THREAD, "train.budget='1epochs'"]}
+    greffe.fit(examples, out, base=bases, unlabelled=[text], aux_data=[reviews(8, 7)], **options)
+    document = document_of(out)
+    assert [name.rpartition("/")[2] for name in document.bases] == ["one", "two"]
+    found = {rung.name for rung in document.rungs} | set(document.skipped)
+    assert {"stacked+text+aux", "stacked+aux@two", "finetuned+aux@two"} <= found
+    page = (out / "report.md").read_text("utf-8")
+    assert "the base's features and auxiliary labels (two)" in page
+
+
+@pytest.mark.usefixtures("two_folds")
+def test_auxiliary_labels_are_skipped_without_time(
+    examples: list[Example], fresh_run: Callable[..., RunDirectory], tmp_path: Path
+) -> None:
+    out, tables = tmp_path / "out", [reviews(40, seed=7)]
+    base = fresh_run("base").path
+    greffe.fit(examples, out, base=base, aux_data=tables, budget="0.01s", changes=ONE_THREAD)
+    assert "finetuned+aux" in document_of(out).skipped
+
+
+def test_bases_of_the_same_name_are_numbered() -> None:
+    bases = [RunDirectory(Path("runs", name)) for name in ("mine", "mine", "other", "mine")]
+    assert unique_names(bases) == ["mine", "mine-2", "other", "mine-3"]
+
+
 @pytest.mark.usefixtures("without_base")
 def test_a_fit_without_a_base_is_exported(table: Path, tmp_path: Path) -> None:
     run = greffe.fit(table, tmp_path / "out")
     document = document_of(tmp_path / "out")
     assert [rung.name for rung in document.rungs] == ["majority", "tfidf"]
-    assert document.chosen == ["tfidf"] and document.base is None
+    assert document.chosen == ["tfidf"] and document.bases == []
     assert document.advice == ["auxiliary", "text", "base"]
     texts = [text for _, text in toy_reviews(4, seed=9)]
     exported = greffe.load(greffe.export(run.path, tmp_path / "exported"))
@@ -149,7 +181,7 @@ def test_text_without_labels_is_pretrained_on_and_resumed(
     document = document_of(out)
     assert document.unlabelled == ["text.txt"] and "text" not in document.advice
     assert [one.name for one in document.stages] == ["pretraining"]
-    assert document.base == base.name, "what everything began with"
+    assert document.bases == [base.name], "what everything began with"
     assert [f"{seconds:.0f}s" for seconds in given] == [before], "though less time is left"
     assert "stacked+text" in [rung.name for rung in document.rungs]
     greffe.load(out).predict(["Ce livre est beau."])
@@ -256,7 +288,7 @@ def test_an_interrupted_fit_is_resumed_with_the_same_data_only(
         with pytest.raises(MismatchError, match="other data, another base or another seed"):
             greffe.fit(data, out, resume=True, **options)
     with monkeypatch.context() as patch, pytest.raises(MismatchError, match="another base"):
-        patch.setattr(fit_module, "choose_base", lambda *_: base)
+        patch.setattr(fit_module, "choose_bases", lambda *_: [base])
         greffe.fit(examples, out, resume=True)
     plan = out / "parts" / "plan.json"
     kept = plan.read_text()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from greffe.auto.preparing import choose_base, folder_size
+from greffe.auto.preparing import choose_bases, folder_size
 from greffe.data.tables import Example
 from greffe.errors import GreffeError
 from greffe.run import RunDirectory
@@ -15,18 +15,17 @@ from greffe.run import RunDirectory
 def test_a_base_that_is_given_is_used(
     fresh_run: Callable[..., RunDirectory], examples: list[Example]
 ) -> None:
-    base = fresh_run("base")
-    found = choose_base(base.path, examples)
-    assert found is not None and found.path == base.path
+    base, other = fresh_run("base"), fresh_run("other")
+    found = choose_bases([base.path, other.path], examples)
+    assert [one.path for one in found] == [base.path, other.path]
     with pytest.raises(GreffeError):
-        choose_base(base.path / "nothing", examples)
+        choose_bases([base.path, base.path / "nothing"], examples)
 
 
 def test_the_shipped_base_is_for_texts_in_its_language(examples: list[Example]) -> None:
-    found = choose_base(None, examples)
-    assert found is not None and found.name == "greffe-fr"
+    assert [one.name for one in choose_bases([], examples)] == ["greffe-fr"]
     foreign = [Example("Wszystkie książki są świetne, zwłaszcza źdźbło i gżegżółka", "a")]
-    assert choose_base(None, foreign) is None
+    assert choose_bases([], foreign) == []
 
 
 def test_the_size_is_that_of_the_runs_own_files(fresh_run: Callable[..., RunDirectory]) -> None:

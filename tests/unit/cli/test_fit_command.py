@@ -21,7 +21,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setattr(cross_validate, "FOLDS", 2)
     monkeypatch.setattr(cross_validate, "FEW_REPEATS", 1)
-    monkeypatch.setattr(fit, "choose_base", lambda *_: None)
+    monkeypatch.setattr(fit, "choose_bases", lambda *_: [])
 
 
 def test_help(command: Command) -> None:
