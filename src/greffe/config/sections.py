@@ -256,6 +256,9 @@ class Classification(ObjectiveSpec):
     pooler: Pooler | Literal["auto"] = "auto"
     """What the head reads: last, first, mean, max, mean+max, or mean+embedding, which adds the mean
     of the tokens' vectors in the embedding; auto: last if causal, else mean."""
+    start: Literal["small", "probe"] = "small"
+    """Weights of a new head: small and random; or probe: those of a logistic regression on what the
+    head reads of the training texts, as in LP-FT (Kumar et al., 2022)."""
     direction: Literal["auto", "causal", "bidirectional"] = "auto"
     """How the base reads; auto: as it was pretrained, bidirectional if it knows both."""
     dropout: FractionBelowOne = 0.1
