@@ -191,7 +191,7 @@ def fit_vectors(
     assert rows is not None
     fit = _Fit(FeatureRows(None, rows), texts, targets, classes, (1.0,), seed)
     choice, solution = fit.alone()
-    weights = solution.weights * (scale * varies)[:, None]
+    weights = solution.weights * scale[:, None]
     return choice, Solution(weights, solution.bias - mean @ weights)
 
 
