@@ -14,7 +14,7 @@ from greffe.progress import quiet
 from greffe.samples.toy import toy_reviews
 
 CHOICES = ["train.threads=1", "train.evaluate_every=4steps"]
-HEAD = ["objective.dropout=0"]
+HEAD = ["objective.dropout=0", "objective.start=probe", "objective.pooler=mean+embedding"]
 """No dropout: what is dropped is drawn by each rank for its own rows."""
 
 

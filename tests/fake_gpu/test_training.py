@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from tests.fake_gpu.conftest import NAME, FakeGpu, Waiting
 
 from greffe.config.components import PositionSpec
 from greffe.config.families import family_choices
-from greffe.config.sections import Classification, ModelSpec, TrainSpec
+from greffe.config.sections import Classification, ModelSpec, Pooler, TrainSpec
 from greffe.data.batches import Batch
 from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
@@ -128,7 +130,7 @@ def test_a_vocabulary_loss_in_several_chunks(tiny_tokenizer, monkeypatch, reques
     run(gpu, objective, heads, spec, batches, tiny_tokenizer.size, None)
 
 
-@pytest.mark.parametrize("pooler", ["first", "last", "mean", "max", "mean+max"])
+@pytest.mark.parametrize("pooler", get_args(Pooler))
 @pytest.mark.parametrize("causal", [True, False])
 def test_fine_tuning(pooler, causal: bool, request) -> None:
     spec = Classification(class_weights="balanced", label_smoothing=0.1)

@@ -41,6 +41,9 @@ COMPACT_TEXTS = 4_000
 LARGEST_FEATURE = 1e18
 """Squares of larger ones overflow single precision: the model they come from has diverged."""
 
+LEAST_SPREAD = 1e-5
+"""Standard deviation of a column, relative to its largest value, from which on it is a feature."""
+
 
 class LinearSettings(Spec):
     """How a linear classifier was fitted: the content of linear.json."""
@@ -173,6 +176,23 @@ def fit_linear(
         weights=solution.weights.astype(np.float32),
         bias=solution.bias.astype(np.float32),
     )
+
+
+def fit_vectors(
+    vectors: np.ndarray, texts: Sequence[str], targets: np.ndarray, classes: int, seed: int
+) -> tuple[Choice, Solution]:
+    """Choose C, then fit to the vectors of texts [N, columns]; return weights for them as they are.
+
+    The features are the standardized columns; equal texts are in the same fold.
+    """
+    # The weights of a column that hardly varies would be too large for single precision.
+    varies = vectors.std(axis=0) > LEAST_SPREAD * np.abs(vectors).max(axis=0)
+    mean, scale, rows = _standardize([vectors * varies])
+    assert rows is not None
+    fit = _Fit(FeatureRows(None, rows), texts, targets, classes, (1.0,), seed)
+    choice, solution = fit.alone()
+    weights = solution.weights * scale[:, None]
+    return choice, Solution(weights, solution.bias - mean @ weights)
 
 
 def check_features(

@@ -41,7 +41,7 @@ from greffe.config.spec import Spec
 from greffe.errors import RecipeError
 
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
-Pooler = Literal["last", "first", "mean", "max", "mean+max"]
+Pooler = Literal["last", "first", "mean", "max", "mean+max", "mean+embedding"]
 Betas = Annotated[tuple[FractionBelowOne, FractionBelowOne], BeforeValidator(tuple_of_list)]
 
 
@@ -254,7 +254,11 @@ class Classification(ObjectiveSpec):
     label_smoothing: FractionBelowOne = 0.0
     """Fraction of the target that is spread evenly over all classes."""
     pooler: Pooler | Literal["auto"] = "auto"
-    """What the head reads: last, first, mean, max, mean+max; auto: last if causal, else mean."""
+    """What the head reads: last, first, mean, max, mean+max, or mean+embedding, which adds the mean
+    of the tokens' vectors in the embedding; auto: last if causal, else mean."""
+    start: Literal["small", "probe"] = "small"
+    """Weights of a new head: small and random; or probe: those of a logistic regression on what the
+    head reads of the training texts, as in LP-FT (Kumar et al., 2022)."""
     direction: Literal["auto", "causal", "bidirectional"] = "auto"
     """How the base reads; auto: as it was pretrained, bidirectional if it knows both."""
     dropout: FractionBelowOne = 0.1

@@ -65,11 +65,15 @@ def _token_weights(
             scores = functional_call(
                 model, _constants(model), (ids, "classification"), {"causal": causal}
             )
-        [embedded] = recorded  # [1, T, width]
         odds = _log_odds(scores[0].cpu().double(), target)
-        [gradient] = torch.autograd.grad(odds, embedded)
-        products: Floats = (gradient * embedded.detach()).cpu().double().sum(-1)[0].numpy()
-    return products
+        # Read by the base [1, T, width], and once more by a head that reads the tokens themselves.
+        gradients = torch.autograd.grad(odds, recorded)
+        products = [
+            (gradient * embedded.detach()).cpu().double().sum(-1)[0].numpy()
+            for gradient, embedded in zip(gradients, recorded, strict=True)
+        ]
+    total: Floats = np.sum(products, axis=0)
+    return total
 
 
 def _log_odds(scores: Tensor, target: int | None) -> Tensor:

@@ -17,7 +17,7 @@ from greffe.config.components import HeadSpec
 from greffe.config.sections import ModelSpec
 from greffe.model.attention import Cache
 from greffe.model.base import Base
-from greffe.model.heads.head import VocabularyHead
+from greffe.model.heads.head import Head, VocabularyHead
 from greffe.model.memory import require_memory, weights_need
 from greffe.seeding import derive
 
@@ -44,9 +44,24 @@ class Model(nn.Module):
         assert isinstance(head, VocabularyHead)
         return head
 
-    def scores(self, hidden: Tensor, kind: str, lengths: Tensor | None = None) -> Tensor:
-        """Return one head's scores for hidden states [B, T, width]."""
-        result: Tensor = self.heads[kind](hidden, self.base.embedding.weight, lengths)
+    def scores(
+        self,
+        hidden: Tensor,
+        kind: str,
+        lengths: Tensor | None = None,
+        ids: Tensor | None = None,
+    ) -> Tensor:
+        """Return one head's scores for hidden states [B, T, width] of ids [B, T].
+
+        Only a head that reads the tokens' own vectors needs the ids.
+        """
+        head = self.heads[kind]
+        assert isinstance(head, Head)
+        given = [hidden, self.base.embedding.weight, lengths]
+        if head.reads_tokens:
+            assert ids is not None
+            given.append(self.base.embedding(ids))
+        result: Tensor = head(*given)
         return result
 
     def forward(
@@ -69,7 +84,7 @@ class Model(nn.Module):
             positions=positions,
             cache=cache,
         )
-        return self.scores(hidden, kind, lengths)
+        return self.scores(hidden, kind, lengths, ids)
 
 
 def empty_model(spec: ModelSpec, vocab: int, heads: Mapping[str, HeadSpec]) -> Model:

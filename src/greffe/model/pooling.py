@@ -7,18 +7,28 @@ from typing import assert_never
 import torch
 from torch import Tensor
 
-from greffe.config.sections import Pooler
+from greffe.config.sections import ModelSpec, Pooler
 
 
-def pooled_width(width: int, pooler: Pooler) -> int:
+def reads_tokens(pooler: Pooler) -> bool:
+    """Return whether `pool` needs the tokens' vectors in the embedding."""
+    return pooler == "mean+embedding"
+
+
+def pooled_width(model: ModelSpec, pooler: Pooler) -> int:
     """Return the size of the vector that `pool` returns."""
-    return 2 * width if pooler == "mean+max" else width
+    if reads_tokens(pooler):
+        return model.width + model.token_width
+    return 2 * model.width if pooler == "mean+max" else model.width
 
 
-def pool(hidden: Tensor, lengths: Tensor | None, pooler: Pooler) -> Tensor:
+def pool(
+    hidden: Tensor, lengths: Tensor | None, pooler: Pooler, tokens: Tensor | None = None
+) -> Tensor:
     """Return one vector per row of hidden [B, T, width], ignoring padding; zeros for empty rows.
 
-    It has at least single precision, also if the hidden states are bf16.
+    `tokens` [B, T, token width] are the rows of the embedding. The vector has at least single
+    precision, also if the hidden states are bf16.
     """
     rows, count, _ = hidden.shape
     exact = torch.promote_types(hidden.dtype, torch.float32)
@@ -41,5 +51,8 @@ def pool(hidden: Tensor, lengths: Tensor | None, pooler: Pooler) -> Tensor:
             return largest.where(is_filled, 0).to(exact)
         case "mean+max":
             return torch.cat((pool(hidden, lengths, "mean"), pool(hidden, lengths, "max")), dim=-1)
+        case "mean+embedding":
+            assert tokens is not None
+            return torch.cat((pool(hidden, lengths, "mean"), pool(tokens, lengths, "mean")), dim=-1)
         case _:
             assert_never(pooler)

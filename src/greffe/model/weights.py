@@ -14,7 +14,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as dump_tensors
-from torch import Tensor
+from torch import Tensor, nn
 
 from greffe.config.sections import ModelSpec
 from greffe.errors import CorruptError, MismatchError
@@ -57,7 +57,7 @@ def load_tensors(path: Path, expected_hash: str | None = None) -> dict[str, Tens
         ) from None
 
 
-def load_weights(path: Path, expected_hash: str | None, model: Model) -> dict[str, Tensor]:
+def load_weights(path: Path, expected_hash: str | None, model: nn.Module) -> dict[str, Tensor]:
     """Return the tensors of a file that has exactly those of `model`; its size is checked first.
 
     The model may be empty, so that nothing is allocated for a file that does not fit it.
@@ -75,7 +75,7 @@ def load_weights(path: Path, expected_hash: str | None, model: Model) -> dict[st
     return weights
 
 
-def check_shapes(path: Path, model: Model) -> None:
+def check_shapes(path: Path, model: nn.Module) -> None:
     """Raise an error unless a file has exactly the tensors of `model`; no tensor is read."""
     _check_exact(_shapes(model.state_dict()), read_header(path).shapes, str(path))
 

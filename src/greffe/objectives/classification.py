@@ -55,7 +55,7 @@ class ClassificationObjective(Objective):
     def loss(self, model: Model, batch: Batch) -> dict[str, Tensor]:
         assert batch.targets is not None
         hidden = read(model, batch, causal=self.causal)
-        scores = model.scores(hidden, "classification", batch.lengths)
+        scores = model.scores(hidden, "classification", batch.lengths, batch.ids)
         if self._placed_weights.device != scores.device:  # copied once, not in every step
             self._placed_weights = self.class_weights.to(scores.device)
         return {

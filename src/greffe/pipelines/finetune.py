@@ -27,6 +27,7 @@ from greffe.pipelines.fit import finish
 from greffe.pipelines.jobs import SideBySide, choose_jobs
 from greffe.pipelines.labelled import LabelledRows, encode_rows, load_parts, table_paths
 from greffe.pipelines.members import Classifying, Design, Members
+from greffe.pipelines.probe import load_probe, probe_head, save_probe
 from greffe.pipelines.provenance import earlier_data, earlier_sizes
 from greffe.pipelines.run_folder import (
     begin_folder,
@@ -95,10 +96,18 @@ def finetune(
         compute = compute_of(run, recipe.train, products, world, "fine-tune")
         exact = recipe.with_changes([f"train.precision={compute.precision}"])
         _require_memory(exact, design, world, [len(row) for row in rows.ids])
-        beginning = _Beginning(recipe, tokenizer.size, design, start, world)
+        beginning = _Beginning(recipe, tokenizer.size, design, start, world, run)
         model, parent_weights = beginning.model(show_tensors=training.show_tensors)
+        shared = Classifying(recipe, design, tokenizer, parts, rows, training.track)
+        is_begun = folder.resuming and (run.path / RUN_FILE).exists()
+        if beginning.probes and is_begun:
+            load_probe(run, model)
+        elif beginning.probes:
+            probe_head(shared, compute.place(model), world)
         begin_folder(folder, world)
         if world.is_main and not (run.path / RUN_FILE).exists():
+            if beginning.probes:
+                save_probe(run, model)
             manifest = Manifest(
                 kind="classifier",
                 status="training",
@@ -122,7 +131,6 @@ def finetune(
             )
             begin_run(run, recipe, tokenizer, manifest)
         world.barrier()
-        shared = Classifying(recipe, design, tokenizer, parts, rows, training.track)
         members = Members(
             shared, compute.place(model), world, lambda: beginning.weights(run.manifest().lineage)
         )
@@ -176,9 +184,16 @@ class _Beginning:
     design: Design
     start: Start
     world: World
+    run: RunDirectory
+
+    @property
+    def probes(self) -> bool:
+        """Whether the head begins as a linear probe: a head of the parent stays as it is."""
+        is_asked = classification_of(self.recipe).start == "probe"
+        return is_asked and not _keeps_head(self.design, self.start)
 
     def model(self, *, show_tensors: bool = False) -> tuple[Model, str | None]:
-        """Return the model and the hash of its parent's weights."""
+        """Return the model, its head not probed, and the hash of its parent's weights."""
         recipe = self.recipe
         model = build_model(recipe.model, self.vocab, self.design.heads, recipe.seed)
         digest = _load_weights(model, self.design, self.start, show_tensors=show_tensors)
@@ -190,6 +205,8 @@ class _Beginning:
         """Return the weights once more; raise an error if they are not those of the lineage."""
         with quiet():
             model, _ = self.model()
+            if self.probes:
+                load_probe(self.run, model)
         expected, found = recorded.initial_base, base_hash(model)
         if found != expected or head_hash(model) != recorded.initial_head:
             raise MismatchError(
@@ -208,12 +225,17 @@ def _load_weights(model: Model, design: Design, start: Start, *, show_tensors: b
         notice("from scratch: all weights are new")
         return None
     weights, digest = run_weights(parent)
-    before = parent.manifest()
-    is_same_task = before.labels == design.labels and before.heads == design.heads
-    keep_heads = is_same_task and not start.new_head
-    taken = transfer(model, weights, parent.name, keep_heads=keep_heads)
+    taken = transfer(model, weights, parent.name, keep_heads=_keeps_head(design, start))
     notice(taken.describe(parent.name, show_tensors))
     return digest
+
+
+def _keeps_head(design: Design, start: Start) -> bool:
+    """Whether the head is that of the parent: it has the same labels and the same shape."""
+    if start.parent is None or start.new_head:
+        return False
+    before = start.parent.manifest()
+    return before.labels == design.labels and before.heads == design.heads
 
 
 def _train(

@@ -44,11 +44,11 @@ add little and take most of the time."""
 HELD_OUT_FRACTION, MOST_HELD_OUT = 0.02, 1000
 """How much auxiliary data is held out: logged, and never used to choose weights."""
 SHARED = {
-    "objective": ("pooler", "direction", "dropout", "lowercase"),
+    "objective": ("pooler", "start", "direction", "dropout", "lowercase"),
     "train": ("device", "precision", "threads", "compile", "checkpoint_every"),
     "train.lora": tuple(LoraSpec.model_fields),
 }
-"""What the target's recipe decides for the first stage too: the head's shape, the machine, and
+"""What the target's recipe decides for the first stage too: the head, the machine, and
 whether it can hold a training of all weights."""
 
 

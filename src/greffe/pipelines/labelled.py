@@ -148,6 +148,8 @@ class LabelledRows:
 
     ids: list[npt.NDArray[np.int64]]
     targets: npt.NDArray[np.int64]
+    texts: npt.NDArray[np.int64]
+    """Index of each row's text."""
 
 
 def encode_rows(
@@ -171,9 +173,11 @@ def encode_rows(
             f"{len(beyond)} of {len(documents)} texts are longer than the context, "
             f"{context} tokens: training reads {what}"
         )
+    counts = [len(some) for some in windows]
     return LabelledRows(
         [tokenizer.wrap(part) for some in windows for part in some],
-        np.repeat(targets, [len(some) for some in windows]),
+        np.repeat(targets, counts),
+        np.repeat(np.arange(len(windows)), counts),
     )
 
 

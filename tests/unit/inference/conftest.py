@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from greffe.config.components import HeadSpec
-from greffe.config.sections import ModelSpec
+from greffe.config.sections import ModelSpec, Pooler
 from greffe.data.tokenizer import Tokenizer
 from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.heads.masked_token_head import MaskedTokenHead
@@ -63,8 +63,8 @@ def make_model(tiny_tokenizer: Tokenizer) -> MakeModel:
 def make_wide(make_model: MakeModel) -> MakeModel:
     """make_wide("classification", classes=3, …): the same with a context of 64."""
 
-    def make(*kinds: str, classes: int = 2, **choices: Any) -> Model:
-        head = ClassificationHead(classes=classes, dropout=0.5)
+    def make(*kinds: str, classes: int = 2, pooler: Pooler = "mean", **choices: Any) -> Model:
+        head = ClassificationHead(classes=classes, pooler=pooler, dropout=0.5)
         chosen = {"classification": head} if "classification" in kinds else {}
         return make_model(*kinds, **chosen, **{"context": 64, **choices})
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from greffe.config.sections import Pooler
 from greffe.data.tokenizer import Tokenizer
 from greffe.errors import InputError, MismatchError
 from greffe.inference.attribution import word_weights
@@ -70,11 +71,12 @@ def test_the_word_that_decides_has_the_weight(make_wide: Any, tiny_tokenizer: To
 
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("target", [0, 1, 2])
+@pytest.mark.parametrize("pooler", ["mean", "mean+embedding"])
 def test_weights_are_those_of_a_small_change(
-    make_wide: Any, tiny_tokenizer: Tokenizer, causal: bool, target: int
+    make_wide: Any, tiny_tokenizer: Tokenizer, causal: bool, target: int, pooler: Pooler
 ) -> None:
     """The vectors of a word a little longer: what the log-odds gain is its weight."""
-    model = make_wide("classification", classes=3, scale_embedding=True).double()
+    model = make_wide("classification", classes=3, pooler=pooler, scale_embedding=True).double()
     labels = ["bad", "good", "so-so"]
     found = word_weights(model, tiny_tokenizer, labels, TEXT, causal=causal, label=labels[target])
     spans = find_word_spans(tiny_tokenizer, TEXT)

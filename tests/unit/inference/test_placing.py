@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -13,6 +13,7 @@ from greffe.inference import placing
 from greffe.inference.inference_base import InferenceBase
 from greffe.inference.placing import MUCH, PlacedModel, generator_model
 from greffe.inference.predict import predict
+from greffe.model.heads.classification_head import ClassificationHead
 from greffe.model.model import Model
 from greffe.training import device
 
@@ -65,6 +66,22 @@ def test_what_is_asked_for_is_done(model: Model, speed: list[float]) -> None:
     for texts in (LITTLE, PLENTY):
         assert isinstance(quantized.model_for(texts).base, InferenceBase)
     assert type(model.base) is not InferenceBase, "the plain model is left as it is"
+
+
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_a_head_that_reads_the_embedding_reads_it_in_any_precision(
+    make_model: Callable[..., Model], precision: Literal["bf16", "int8"]
+) -> None:
+    head = ClassificationHead(classes=3, pooler="mean+embedding")
+    plain = make_model(classification=head)
+    placed = PlacedModel(plain, Labelling(precision=precision), "p").model_for(LITTLE)
+    ids, lengths = torch.tensor([[3, 4, 5, 1], [6, 7, 8, 9]]), torch.tensor([3, 4])
+    with torch.inference_mode():
+        exact, near = (
+            model.eval()(ids, "classification", causal=False, lengths=lengths)
+            for model in (plain, placed)
+        )
+    assert 0 < (exact - near).abs().max() < 0.05 * exact.abs().max()
 
 
 def test_slow_bf16_is_a_warning_with_the_ratio(

@@ -59,6 +59,13 @@ def test_formulas_equal_the_count_of_the_built_model(position, norm, tied):
         assert real == result.base.closed + sum(row.closed for row in result.heads.values())
 
 
+def test_a_head_that_reads_the_embedding_has_its_columns_too():
+    spec = ModelSpec(width=8, embedding_width=6, heads=2)
+    head = ClassificationHead(classes=3, pooler="mean+embedding")
+    row = account(spec, 100, {"classification": head}).heads["classification"]
+    assert (row.formula, row.closed, row.counted) == ("3 × 14 + 3", 45, 45)
+
+
 def test_formulas_evaluate_to_their_numbers():
     spec = ModelSpec(width=8, heads=2, layers=3, feed_forward=20, tied=False)
     heads = default_heads(spec) | {"classification": ClassificationHead(classes=3)}

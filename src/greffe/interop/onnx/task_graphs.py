@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from greffe.interop.onnx.graph import OPSET, Graph, Value
 from greffe.model.heads.classification_head import Classification
 from greffe.model.model import Model
 
+Simple = Literal["last", "first", "mean", "max", "mean+max"]
+"""The poolers that read hidden states alone."""
 LEAST = float(np.finfo(np.float32).min)
 
 
@@ -38,7 +41,7 @@ def classification_graph(
     hidden = add_base(graph, model, rows, causal=causal)
     head = model.heads["classification"]
     assert isinstance(head, Classification)
-    pooled = add_pooling(graph, hidden, rows, head.pooler)
+    pooled = _add_pooled(graph, model, hidden, rows, head.pooler)
     # Few outputs: quantizing them would save nothing.
     logits = graph.exact_linear(pooled, array(head.score.weight), array(head.score.bias))
     add_class_outputs(graph, logits, head.score.out_features, temperature)
@@ -53,7 +56,7 @@ def features_graph(model: Model, *, causal: bool, options: GraphOptions) -> byte
     graph = Graph(int8=options.int8, opset=options.opset)
     rows = read_rows(graph)
     hidden = add_base(graph, model, rows, causal=causal)
-    embedded = graph.lookup(array(model.base.embedding.weight), rows.ids)
+    embedded = _embedded(graph, model, rows)
     parts = (
         add_pooling(graph, embedded, rows, "mean"),
         add_pooling(graph, hidden, rows, "mean"),
@@ -81,7 +84,20 @@ def next_token_graph(model: Model, options: GraphOptions) -> bytes:
     return graph.model("next_token", options.metadata)
 
 
-def add_pooling(graph: Graph, hidden: Value, rows: Rows, pooler: Pooler) -> Value:
+def _embedded(graph: Graph, model: Model, rows: Rows) -> Value:
+    """Return the rows of the embedding [B, T, token width]; its table is stored once."""
+    return graph.lookup(array(model.base.embedding.weight), rows.ids)
+
+
+def _add_pooled(graph: Graph, model: Model, hidden: Value, rows: Rows, pooler: Pooler) -> Value:
+    """Return what a classification head reads: one vector per row."""
+    if pooler != "mean+embedding":
+        return add_pooling(graph, hidden, rows, pooler)
+    both = (hidden, _embedded(graph, model, rows))
+    return graph.add("Concat", *(add_pooling(graph, x, rows, "mean") for x in both), axis=1)
+
+
+def add_pooling(graph: Graph, hidden: Value, rows: Rows, pooler: Simple) -> Value:
     """Return one vector per row of hidden states [B, T, width], ignoring padding."""
     is_real = graph.add("Unsqueeze", rows.mask, graph.integers(2))  # [B, T, 1]
     match pooler:

@@ -183,7 +183,8 @@ def check_outputs(model: Model, graph: Path, task: Task, *, causal: bool) -> Non
     hidden = model.base(tokens, causal=causal, lengths=counts)
     match task:
         case "classification":
-            name, expected = "logits", model.scores(hidden, "classification", counts)
+            name = "logits"
+            expected = model.scores(hidden, "classification", counts, tokens)
         case "features":
             name, expected = "features", hidden[torch.arange(len(ids)), counts - 1]
         case "next_token":

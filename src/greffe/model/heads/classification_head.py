@@ -10,11 +10,11 @@ from greffe.config.bounds import Classes, FractionBelowOne
 from greffe.config.components import Formula, HeadSpec
 from greffe.config.sections import ModelSpec, Pooler
 from greffe.model.heads.head import Head
-from greffe.model.pooling import pool, pooled_width
+from greffe.model.pooling import pool, pooled_width, reads_tokens
 
 
 class ClassificationHead(HeadSpec):
-    """Class scores from pooled hidden states."""
+    """Class scores from pooled hidden states, and pooled tokens if the pooler says so."""
 
     has_small_start: ClassVar[bool] = True
     kind: Literal["classification"] = "classification"
@@ -30,10 +30,10 @@ class ClassificationHead(HeadSpec):
         return cls(classes=2, pooler="last")
 
     def build(self, model: ModelSpec, vocab: int) -> Classification:
-        return Classification(model.width, self)
+        return Classification(pooled_width(model, self.pooler), self)
 
     def parameters(self, model: ModelSpec, vocab: int) -> Formula:
-        pooled = pooled_width(model.width, self.pooler)
+        pooled = pooled_width(model, self.pooler)
         value = self.classes * pooled + self.classes
         return f"{self.classes} × {pooled} + {self.classes}", value
 
@@ -44,13 +44,20 @@ class ClassificationHead(HeadSpec):
 class Classification(Head):
     """One linear layer on one pooled vector per row."""
 
-    def __init__(self, width: int, spec: ClassificationHead) -> None:
+    def __init__(self, pooled: int, spec: ClassificationHead) -> None:
         super().__init__()
         self.pooler = spec.pooler
+        self.reads_tokens = reads_tokens(spec.pooler)
         self.dropout = nn.Dropout(spec.dropout)
-        self.score = nn.Linear(pooled_width(width, spec.pooler), spec.classes)
+        self.score = nn.Linear(pooled, spec.classes)
 
-    def forward(self, hidden: Tensor, embedding: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """[B, T, width] → [B, classes]."""
-        result: Tensor = self.score(self.dropout(pool(hidden, lengths, self.pooler)))
+    def forward(
+        self,
+        hidden: Tensor,
+        embedding: Tensor,
+        lengths: Tensor | None = None,
+        tokens: Tensor | None = None,
+    ) -> Tensor:
+        """[B, T, width] → [B, classes]; `tokens` [B, T, token width] are rows of the embedding."""
+        result: Tensor = self.score(self.dropout(pool(hidden, lengths, self.pooler, tokens)))
         return result

@@ -15,6 +15,9 @@ from greffe.kernels.linear import linear
 class Head(nn.Module, ABC):
     """Hidden states → scores."""
 
+    reads_tokens: bool = False
+    """Whether `forward` also takes the tokens' own vectors, the rows of the embedding."""
+
     @abstractmethod
     def forward(self, hidden: Tensor, embedding: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return scores for hidden states [B, T, width] with lengths [B] real tokens per row.

@@ -14,7 +14,7 @@ from greffe.machine import measure_peak_memory
 from greffe.model.model import Model, build_model
 from greffe.model.weights import cut_positions
 from greffe.pipelines.finetune import finetune
-from greffe.pipelines.finetune_recipe import Start
+from greffe.pipelines.finetune_recipe import Start, classification_of
 from greffe.run import RunDirectory
 from greffe.study.arms.arm import Cell, TrainedArm
 from greffe.study.cell_inputs import CellInputs, cell_recipe, cell_training
@@ -68,6 +68,7 @@ class FinetunedArm(TrainedArm):
                 calibrates=False,
             )
         manifest = run.manifest()
+        is_probe = classification_of(run.recipe()).start == "probe"
         model = _as_trained(run)
         predictions = predict(
             model,
@@ -86,7 +87,8 @@ class FinetunedArm(TrainedArm):
             memory_bytes=memory.peak,
             parameters=sum(parameter.numel() for parameter in model.parameters()),
             initial_base=manifest.lineage.initial_base,
-            initial_head=manifest.lineage.initial_head,
+            # A probe depends on its base: arms that are compared begin with different ones.
+            initial_head=None if is_probe else manifest.lineage.initial_head,
             moves=self._moves(run) if cell.is_full else [],
             restarted=Restarted.of_result(manifest.result),
         )

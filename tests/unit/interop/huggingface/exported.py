@@ -124,7 +124,7 @@ def check_outputs(
         hidden = own.base(rows, causal=causal, lengths=lengths)
         assert (hidden - found.hidden_states[-1])[real].abs().max() < TOLERANCE
         if head:
-            differences = own.scores(hidden, head, lengths) - found.logits
+            differences = own.scores(hidden, head, lengths, rows) - found.logits
             chosen = differences if head == "classification" else differences[real]
             assert chosen.abs().max() < TOLERANCE
     return own

@@ -73,13 +73,15 @@ def test_a_base_reads_as_it_was_trained(
     )
 
 
+@pytest.mark.parametrize("embedding_width", [0, 16])
 @pytest.mark.parametrize("pooler", get_args(Pooler))
 def test_classifiers_with_every_pooler(
-    pooler: Pooler, tmp_path: Path, tiny_tokenizer: Tokenizer
+    pooler: Pooler, embedding_width: int, tmp_path: Path, tiny_tokenizer: Tokenizer
 ) -> None:
     labels = ["négatif", "neutre", "positif"]
     direction: Direction = "causal" if pooler in ("last", "max") else "bidirectional"
-    model = shape_of("small" if direction == "causal" else "bert")
+    recipe = "small" if direction == "causal" else "bert"
+    model = shape_of(recipe, embedding_width=embedding_width)
     run = write_run(
         tmp_path / "run", tiny_tokenizer, model, [], [direction], labels=labels, pooler=pooler
     )

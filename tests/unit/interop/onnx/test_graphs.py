@@ -100,9 +100,10 @@ def test_every_family(family: str, tmp_path: Path) -> None:
     check_outputs(model, path, "classification", causal=False)
 
 
+@pytest.mark.parametrize("embedding_width", [0, 16])
 @pytest.mark.parametrize("pooler", get_args(Pooler))
-def test_every_pooler(pooler: Pooler, tmp_path: Path) -> None:
-    model = make_model(pooler)
+def test_every_pooler(pooler: Pooler, embedding_width: int, tmp_path: Path) -> None:
+    model = make_model(pooler, embedding_width=embedding_width)
     path = write(model, tmp_path, "classification", causal=False)
     check_outputs(model, path, "classification", causal=False)
 
@@ -170,9 +171,10 @@ def test_probabilities_are_those_of_the_divided_logits(tmp_path: Path) -> None:
 # --- int8 -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("pooler", ["mean", "mean+embedding"])
 @pytest.mark.parametrize(("task", "causal"), [("classification", False), ("next_token", True)])
-def test_int8_is_near_fp32(task: Task, causal: bool, tmp_path: Path) -> None:
-    model = make_model()
+def test_int8_is_near_fp32(task: Task, causal: bool, pooler: Pooler, tmp_path: Path) -> None:
+    model = make_model(pooler)
     ids = np.array([[3, 4, 5, 6, 7, 8]])
     inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
     exact, near = (
@@ -189,6 +191,13 @@ def test_int8_weights_are_bytes(tmp_path: Path) -> None:
     floats = [each for each in graph.initializer if each.data_type == onnx.TensorProto.FLOAT]
     # Biases, scales, norms and positions; the tied table of tokens is there once, as bytes.
     assert max(np.prod(each.dims) for each in floats) <= SMALL["context"] * SMALL["width"]
+    tables = [each for each in graph.initializer if list(each.dims) == [VOCAB, SMALL["width"]]]
+    assert [each.data_type for each in tables] == [onnx.TensorProto.INT8]
+
+
+def test_int8_stores_the_embedding_once_for_base_and_head(tmp_path: Path) -> None:
+    model = make_model("mean+embedding")
+    graph = onnx.load(write(model, tmp_path, "classification", causal=False, int8=True)).graph
     tables = [each for each in graph.initializer if list(each.dims) == [VOCAB, SMALL["width"]]]
     assert [each.data_type for each in tables] == [onnx.TensorProto.INT8]
 

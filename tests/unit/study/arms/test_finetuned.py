@@ -14,12 +14,14 @@ from greffe.inference.predict import predict
 from greffe.inference.prediction import Prediction
 from greffe.model.model import Model
 from greffe.run import RunDirectory
+from greffe.study.arms import Cell
 from greffe.study.arms.finetuned import FinetunedArm
 from greffe.study.arms.frozen_arm import FrozenArm
 from greffe.study.arms.pretrained_arm import PretrainedArm
 from greffe.study.arms.scratch_arm import ScratchArm
 from greffe.study.cell_compute import with_compute
 from greffe.study.cell_inputs import CellInputs
+from greffe.study.cells import check_pairing
 from greffe.study.folder import CellResult
 from greffe.training.device import Compute, Precision
 
@@ -39,6 +41,17 @@ def test_only_the_base_differs_before_the_first_step(
         assert len(result.probabilities) == len(inputs.parts.test)
         assert result.tokens > 0 and result.evaluations
         assert any(move.moved > 0 for move in result.moves)
+
+
+def test_probes_of_different_bases_are_no_error_in_a_pairing(
+    fresh_run: FreshRun, inputs: CellInputs, compute: Callable[..., CellResult]
+) -> None:
+    probe = "classification.start=probe"
+    inputs.training = replace(inputs.training, changes=[*inputs.training.changes, probe])
+    base = fresh_run("base")
+    arms: list[FinetunedArm] = [PretrainedArm("pretrained", base), ScratchArm("scratch", base)]
+    results = {Cell(arm, 20, 1, is_full=True): compute(arm) for arm in arms}
+    check_pairing(results, [arm.name for arm in arms])
 
 
 def test_lora_is_for_arms_that_train_a_pretrained_base(

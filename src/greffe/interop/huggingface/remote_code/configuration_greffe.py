@@ -46,5 +46,5 @@ class GreffeConfig(PretrainedConfig):
     tied: bool = True  # heads compute with the embedding: transformers has nothing to tie
     tie_word_embeddings: bool = False
     causal: bool = False  # how the base and a classifier read
-    pooler: str = "mean"  # first, last, mean, max or mean+max
+    pooler: str = "mean"  # first, last, mean, max, mean+max or mean+embedding
     classifier_dropout: float = 0.0

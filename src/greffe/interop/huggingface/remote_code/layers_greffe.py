@@ -177,11 +177,18 @@ class ClassificationHead(nn.Module):
         super().__init__()
         self.pooler = config.pooler
         self.dropout = nn.Dropout(config.classifier_dropout)
-        width = config.width * (2 if config.pooler == "mean+max" else 1)
+        second = {
+            "mean+max": config.width,
+            "mean+embedding": config.embedding_width or config.width,
+        }
+        width = config.width + second.get(config.pooler, 0)
         self.score = nn.Linear(width, config.num_labels or 2)
 
-    def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
-        """[B, T, width] → [B, classes]; `real` [B, T] says which tokens are not padding."""
+    def forward(self, hidden: Tensor, real: Tensor, tokens: Tensor) -> Tensor:
+        """[B, T, width] → [B, classes]; `real` [B, T] says which tokens are not padding.
+
+        `tokens` [B, T, width of the embedding] are its rows.
+        """
         places = torch.arange(1, hidden.shape[1] + 1, device=hidden.device)
         rows = torch.arange(len(hidden), device=hidden.device)
         match self.pooler:
@@ -190,10 +197,12 @@ class ClassificationHead(nn.Module):
             case "last":
                 pooled = hidden[rows, (real * places).argmax(-1)]
             case _:
-                total = hidden.where(real[..., None], 0).sum(1)
-                mean = total / real.sum(-1, keepdim=True).clamp(min=1)
+                counts = real.sum(-1, keepdim=True).clamp(min=1)
+                mean, embedding = (
+                    x.where(real[..., None], 0).sum(1) / counts for x in (hidden, tokens)
+                )
                 largest = hidden.where(real[..., None], float("-inf")).amax(1)
-                both = {"mean": mean, "max": largest}
+                both = {"mean": mean, "max": largest, "embedding": embedding}
                 pooled = torch.cat([both[name] for name in self.pooler.split("+")], dim=-1)
         result: Tensor = self.score(self.dropout(pooled))
         return result

@@ -180,7 +180,8 @@ class GreffeForSequenceClassification(_WithHead):
         """Return logits [B, classes]; labels [B] are numbers of classes."""
         found = self.base(input_ids, attention_mask, **inputs)
         real = real_tokens(input_ids, attention_mask)
-        logits = self.heads["classification"](found.last_hidden_state, real)
+        tokens = self.base.embedding(input_ids)
+        logits = self.heads["classification"](found.last_hidden_state, real, tokens)
         loss = None if labels is None else F.cross_entropy(logits, labels)
         return outputs.SequenceClassifierOutput(
             loss=loss, logits=logits, hidden_states=found.hidden_states
