@@ -166,7 +166,7 @@ def test_the_adapters_of_a_restart_are_new(
         "recipe": None,
         "budget": "50steps",
         "changes": [
-            *("train.lora.rank=2", "train.threads=1", "train.batch=8"),
+            *("train.lora.rank=2", "train.lora.alpha=1", "train.threads=1", "train.batch=8"),
             "train.schedule=constant",
         ],
     }
