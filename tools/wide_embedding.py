@@ -34,7 +34,7 @@ def widen(
     tensors of other shapes than in `weights`, such as those of the masked-token head, stay fresh.
     """
     columns = new[EMBEDDING].shape[1] - vectors.shape[1]
-    old = weights[EMBEDDING].float().numpy()
+    old = _embedding(weights)
     table, projection, bias = factorize(old, vectors, counts, columns)
     kept = {
         name: weights[name].float()
@@ -48,6 +48,18 @@ def widen(
         f"{PROJECTION}.bias": torch.from_numpy(bias),
         OUTPUT: torch.from_numpy(projection),
     }
+
+
+def _embedding(weights: Mapping[str, Tensor]) -> Matrix:
+    """Return what the blocks read for each piece [vocab, width]."""
+    table: Matrix = weights[EMBEDDING].float().numpy()
+    if f"{PROJECTION}.weight" not in weights:
+        return table
+    projection, bias = (
+        weights[f"{PROJECTION}.{name}"].float().numpy() for name in ("weight", "bias")
+    )
+    projected: Matrix = table @ projection.T + bias
+    return projected
 
 
 def factorize(

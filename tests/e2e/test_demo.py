@@ -56,7 +56,7 @@ def test_the_demo_ends_with_a_verdict_and_is_not_repeated(
     monkeypatch.setattr(demo_module, "reviews_folder", lambda: part_of_the_reviews(tmp_path))
     verdict = demo(tmp_path / "demo")
     shown = capsys.readouterr().err
-    assert "6,700,032 parameters" in shown
+    assert "8,062,208 parameters" in shown
     assert "it continues: Bonjour les" in shown
     for text in (*demo_module.SENTENCES, *demo_module.REGISTERS):
         assert text in shown

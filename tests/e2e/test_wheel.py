@@ -85,7 +85,7 @@ def test_the_installed_command_works(environment: Path, tmp_path: Path) -> None:
     command = environment / "bin" / "greffe"
     assert greffe.__version__ in run(command, "--version", cwd=tmp_path)
     assert "--out" in run(command, "demo", "--help", cwd=tmp_path)
-    assert "6,700,032" in run(command, "show", "greffe-fr", cwd=tmp_path)
+    assert "8,062,208" in run(command, "show", "greffe-fr", cwd=tmp_path)
     assert "Bonjour" in run(
         command, "generate", "greffe-fr", "Bonjour", "--tokens", "2", cwd=tmp_path
     )

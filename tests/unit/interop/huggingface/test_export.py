@@ -67,7 +67,7 @@ def test_the_shipped_base_has_the_license_of_the_package(tmp_path: Path) -> None
     assert "AutoModelForMaskedLM" in (tmp_path / "folder" / "README.md").read_text("utf-8")
     assert config["architectures"] == ["GreffeForCausalLM", "GreffeForMaskedLM"]
     shapes = read_header(tmp_path / "folder" / "model.safetensors").shapes
-    assert shapes["base.embedding.weight"] == (20_000, 256)
+    assert shapes["base.embedding.weight"] == (20_000, 320)
 
 
 def test_linear_runs_and_ensembles_are_refused(tmp_path: Path, tiny_tokenizer: Tokenizer) -> None:
