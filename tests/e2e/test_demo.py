@@ -49,7 +49,6 @@ def test_the_demo_ends_with_a_verdict_and_is_not_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(demo_module, "SEEDS", 2)
-    monkeypatch.setattr(demo_module, "REGISTER_SEEDS", 2)
     monkeypatch.setattr(demo_module, "STEPS", 2)
     monkeypatch.setattr(demo_module, "AUXILIARY_EPOCHS", 1)
     monkeypatch.setattr(demo_module, "REGISTER_STEPS", 2)
