@@ -85,9 +85,10 @@ def train_cell(base: Path, train: Path, valid: Path, arm: str, seed: int, out: P
 def table(curves: dict[str, Curves]) -> str:
     """Return the accuracy after each epoch and the paired difference, as Markdown."""
     lines = ["| epoch | pretrained | scratch | difference |", "| --- | --- | --- | --- |"]
-    for epoch in range(curves["pretrained"].shape[1]):
-        pretrained, scratch = (seeds_estimate(curves[arm][:, epoch]) for arm in ARMS)
-        gain = seeds_estimate(curves["pretrained"][:, epoch] - curves["scratch"][:, epoch])
+    differences = curves["pretrained"] - curves["scratch"]
+    for epoch in range(differences.shape[1]):
+        pretrained, scratch = (seeds_estimate(curves[arm][:, epoch].tolist()) for arm in ARMS)
+        gain = seeds_estimate(differences[:, epoch].tolist())
         lines.append(
             f"| {epoch + 1} | {_percent(pretrained)} | {_percent(scratch)} | "
             f"{100 * gain.mean:+.1f} ({100 * gain.low:+.1f} to {100 * gain.high:+.1f}) |"
@@ -109,7 +110,7 @@ def draw(curves: dict[str, Curves], path: Path) -> None:
     figure, axes = pyplot.subplots(figsize=(7.5, 4.6), layout="constrained")
     for arm in ARMS:
         epochs = np.arange(1, curves[arm].shape[1] + 1)
-        found = [seeds_estimate(column) for column in curves[arm].T]
+        found = [seeds_estimate(column) for column in curves[arm].T.tolist()]
         color = COLORS[arm]
         axes.plot(epochs, 100 * curves[arm].T, color=color, linewidth=0.6, alpha=0.4)
         low, high = ([100 * getattr(each, end) for each in found] for end in ("low", "high"))
