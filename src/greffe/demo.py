@@ -28,6 +28,7 @@ SEEDS = 8  # with which differences beside the main one can be significant after
 STEPS = 20
 AUXILIARY_EPOCHS = 1
 AUXILIARY_BATCH = 16  # 1,946 texts are few steps with the recipe's 32
+AUXILIARY_RATE = 10  # of the embedding; chosen on the training and validation reviews
 REGISTER_STEPS = 80
 PROMPT = "Bonjour les"
 MASKED = "Ce roman est vraiment <mask>."
@@ -100,7 +101,7 @@ def _run_steps(folder: Path, overwrite: bool, computing: Computing) -> str:
         output=Output(out=folder / AUXILIARY_FOLDER, overwrite=overwrite, resume=not overwrite),
         recipe="intermediate",
         budget=f"{AUXILIARY_EPOCHS}epochs",
-        changes=[f"train.batch={AUXILIARY_BATCH}"],
+        changes=[f"train.batch={AUXILIARY_BATCH}", f"train.embedding_rate={AUXILIARY_RATE}"],
         device=device,
         precision=precision,
     )
