@@ -44,7 +44,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## when transfer pays, on data that ships, two to six minutes
+demo: $(STAMP) ## when transfer pays, on data that ships, two minutes or more
 	$(BIN)/greffe demo --out runs/demo
 	@echo 'To use the command greffe in this shell:'
 	@echo '. $(BIN)/activate'
