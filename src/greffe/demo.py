@@ -72,7 +72,8 @@ def _run_steps(folder: Path, overwrite: bool, computing: Computing) -> str:
         # Refused now, not after the pretraining.
         OutputFolder(folder / name, markers=(marker,), overwrite=overwrite, resume=not overwrite)
     notice(
-        f"greffe demo: what is {BASE}, a small French language model, worth? Some minutes.\n"
+        f"greffe demo: what is {BASE}, a small French language model, worth? "
+        "It takes two minutes or more.\n"
         f"Two tasks, {SEEDS} seeds each: book reviews (500 labels) and short sentences in three "
         f"registers (180 labels).\n"
     )

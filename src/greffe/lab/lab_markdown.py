@@ -35,7 +35,7 @@ def write_lab_markdown(document: LabDocument, folder: Path) -> Path:
         raise disk_error(error, folder) from error
     for section in page.sections:
         for figure in _figures(section.blocks):
-            write_atomic(folder / FIGURES / f"{figure.ident}.svg", _standalone(figure).encode())
+            write_atomic(folder / FIGURES / f"{figure.ident}.svg", standalone(figure.svg).encode())
     title, rest = page_markdown(replace(page, footer=""), FIGURES).split("\n\n", 1)
     path = folder / MARKDOWN_FILE
     write_atomic(path, f"{title}\n\n{ORIGIN}\n\n{rest}".encode())
@@ -50,9 +50,9 @@ def _figures(blocks: Iterable[Block]) -> Iterator[Figure]:
             yield from block.figures
 
 
-def _standalone(figure: Figure) -> str:
+def standalone(svg: str) -> str:
     """Return the chart with the rules of the light theme in it, independent of a page."""
-    drawing = _SVG.search(figure.svg)
+    drawing = _SVG.search(svg)
     assert drawing is not None
     head, body = drawing[0].split(">", 1)
     sheet = resources.files("greffe.report") / "assets" / "report.css"
