@@ -12,6 +12,8 @@ from greffe.evaluation.intervals import Estimate
 FIT_FILE = "fit.json"
 OTHER = "@"
 """In the name of a model, before that of its base, if it is not the first one."""
+TIMES = "×"
+"""In the name of a model, before the number of trainings that are averaged."""
 
 
 class Rung(Spec):

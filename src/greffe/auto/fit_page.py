@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from greffe import __version__
-from greffe.auto.document import OTHER, FitDocument, Rung, Stage
+from greffe.auto.document import OTHER, TIMES, FitDocument, Rung, Stage
 from greffe.report.blocks import Prose, Section, figure, section
 from greffe.report.build import HTML_FILE, MARKDOWN_FILE
 from greffe.report.catalog import Catalog, load_catalog
@@ -96,6 +96,9 @@ def _capitalized(name: str) -> str:
 
 def _translated(section: str, name: str, catalog: Catalog) -> str:
     """Return a name of the catalog; one of several bases is named behind it."""
+    single, _, times = name.rpartition(TIMES)
+    if single:
+        return catalog(f"{section}.times", name=_translated(section, single, catalog), times=times)
     model, _, base = name.partition(OTHER)
     known = catalog(f"{section}.{model.replace('+', '_')}")
     return f"{known} ({base})" if base else known

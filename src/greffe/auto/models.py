@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from greffe.baselines.ensembling import ensemble_probabilities
 from greffe.baselines.features import FeatureCache
 from greffe.baselines.latent import LatentSemantics
 from greffe.baselines.linear_classifier import fit_linear
@@ -23,11 +24,13 @@ from greffe.config.sections import ModelSpec
 from greffe.config.spans import Span
 from greffe.data.tables import Example
 from greffe.pipelines.auxiliary import AuxiliaryTables
+from greffe.pipelines.ensemble import ensemble
 from greffe.pipelines.finetune import finetune
 from greffe.pipelines.finetune_recipe import Start, finetune_recipe
 from greffe.pipelines.linear import linear
 from greffe.progress import quiet
 from greffe.run import RunDirectory
+from greffe.seeding import derive
 
 CHARACTERS_PER_TOKEN = 4
 USUAL_EPOCHS = 2.0
@@ -120,15 +123,21 @@ class Network(TriedModel):
     training: Training
     work: Path
     """Folder for trainings that are only measured."""
+    number: int = 0
+    """Of several trainings on the same texts, which differ in their seed."""
 
     @property
     def key(self) -> str:
         soup = finetune_recipe(Start(parent=self.base), self.training).train.soup
-        return f"{self.name}-soup-{soup}"
+        return f"{self.name}-soup-{soup}" + (f"-number-{self.number}" if self.number else "")
 
     def single(self) -> Network:
         """Return the same model without a soup: faster, and a little less accurate."""
         return replace(self, training=replace(self.training, soup=1))
+
+    def again(self, number: int) -> Network:
+        """Return the same model with another seed."""
+        return replace(self, number=number)
 
     def held_out_probabilities(
         self, train: list[Example], tested: list[Example], labels: list[str], seed: int
@@ -154,7 +163,9 @@ class Network(TriedModel):
             Output(out=out, overwrite=True),
             start=Start(parent=self.base),
             training=replace(
-                self.training, seed=seed, changes=[*self.training.changes, "train.keep=last"]
+                self.training,
+                seed=derive(seed, "network", self.number) if self.number else seed,
+                changes=[*self.training.changes, "train.keep=last"],
             ),
             calibrates=False,
         )
@@ -165,6 +176,32 @@ class Network(TriedModel):
         epochs = span.amount if span.unit == "epochs" else USUAL_EPOCHS
         epochs = max(epochs, spec.least_steps * spec.batch / len(texts))
         return training_seconds(recipe.model, texts, epochs * spec.soup)
+
+
+@dataclass
+class Repeated(TriedModel):
+    """Trainings of one network with several seeds, whose predictions are averaged."""
+
+    is_quick: ClassVar[bool] = False
+    name: str
+    networks: Sequence[Network]
+
+    def held_out_probabilities(
+        self, train: list[Example], tested: list[Example], labels: list[str], seed: int
+    ) -> np.ndarray:
+        return ensemble_probabilities(
+            [each.held_out_probabilities(train, tested, labels, seed) for each in self.networks]
+        )
+
+    def write(self, data: Labelled, out: Path, seed: int) -> RunDirectory:
+        runs = [
+            each.write(data, out.with_name(f"{out.name}-{each.number}"), seed)
+            for each in self.networks
+        ]
+        return ensemble(runs, Output(out=out, overwrite=True))
+
+    def estimated_seconds(self, texts: Sequence[str]) -> float:
+        return sum(each.estimated_seconds(texts) for each in self.networks)
 
 
 def training_seconds(model: ModelSpec, texts: Sequence[str], epochs: float) -> float:

@@ -106,7 +106,7 @@ class Training(OptionGroup):
     """Recipe: tiny, small, lab, a family such as bert; for fine-tuning also intermediate, target;
     or a TOML file."""
     objective: str | None = None
-    """What is learned, such as masked, causal, hybrid or next_sentence; default: the recipe's."""
+    """What is learned, such as masked, causal, hybrid or document; default: the recipe's."""
     budget: str | None = None
     """How long to train: 20m, 1h30m, 2000steps, 3epochs, 50Mtokens."""
     seed: Seed | None = None

@@ -38,6 +38,10 @@ class Batch:
     """[N] indices into the flattened [B·T] positions at which tokens are predicted."""
     follows: Tensor | None = None
     """[B] 1 if the second segment follows the first."""
+    words: Tensor | None = None
+    """[W] token ids that are predicted from a whole document."""
+    word_documents: Tensor | None = None
+    """[W] number of each word's document, as in `documents`."""
     tokens: int = 0
     """Number of tokens without padding."""
     target_bytes: dict[str, int] = field(default_factory=dict)

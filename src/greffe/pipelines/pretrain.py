@@ -218,9 +218,13 @@ def _choose_recipe(request: _Request, output: Output, world: World) -> Recipe:
             given = find_tokenizer(options)
             size = vocab if given is None else given.size
             autosized = autosized_recipe(request.inputs, training, size, world)
+    changes = []
     if vocab is not None:
-        changes = [f"tokenizer.vocab={vocab}", *training.changes]
-        training = replace(training, changes=changes)
+        changes.append(f"tokenizer.vocab={vocab}")
+    if request.transfers_vocabulary and training.recipe is None:
+        # The parent may keep its embedding nearly as it is, as greffe-fr does; this one is new.
+        changes.append("train.embedding_rate=1.0")
+    training = replace(training, changes=[*changes, *training.changes])
     recipe = choose_recipe(training, parent, autosized)
     language_spec(recipe.objective)
     if parent is None and recipe.train.lora.rank:

@@ -15,10 +15,11 @@ from greffe.samples.toy import toy_reviews
 
 @pytest.fixture
 def two_folds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two folds and one repeat."""
+    """Two folds, one repeat, and networks that are trained once."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setattr(cross_validate, "FOLDS", 2)
     monkeypatch.setattr(cross_validate, "FEW_REPEATS", 1)
+    monkeypatch.setattr(search, "MOST_REPEATS", 1)
     for module in (fit, ladder, search):
         monkeypatch.setattr(module, "FOLDS", 2)
 

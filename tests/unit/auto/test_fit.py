@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.builders import findings
+from tests.builders import estimate, findings
 
 import greffe
 from greffe.auto import fit as fit_module
 from greffe.auto import ladder as ladder_module
 from greffe.auto import search as search_module
-from greffe.auto.choice import OutOfFold
+from greffe.auto.choice import Choice, OutOfFold
 from greffe.auto.cross_validate import Clock, CrossValidation, Tried
 from greffe.auto.document import FIT_FILE, FitDocument
 from greffe.auto.models import Labelled, LinearModel
 from greffe.auto.preparing import pretrain_base
 from greffe.auto.search import Search, unique_names
+from greffe.baselines.linear_runs import feature_runs_of
 from greffe.config.options import Computing
 from greffe.data.tables import Example
 from greffe.doctor.descriptions import describe
@@ -217,6 +218,40 @@ def test_findings_and_the_page_are_in_the_language(
     assert document_of(tmp_path / "out").findings == [describe(serious, "fr")[0]]
     assert f"doctor: {describe(serious)[0]}" in capsys.readouterr().err
     assert "Que faire ensuite" in (tmp_path / "out" / "report.md").read_text("utf-8")
+
+
+@pytest.mark.usefixtures("two_folds")
+def test_with_the_time_that_is_left_the_best_network_is_repeated(
+    examples: list[Example],
+    fresh_run: Callable[..., RunDirectory],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(search_module, "MOST_REPEATS", 2)
+    # The average is chosen whatever it is worth.
+    monkeypatch.setattr(
+        fit_module, "choose_members", lambda *_: Choice(("finetuned×2",), estimate(0.8))
+    )
+    out = tmp_path / "out"
+    greffe.fit(examples, out, base=fresh_run("base").path, budget="10m", changes=ONE_THREAD)
+    names = [rung.name for rung in document_of(out).rungs]
+    assert names[-1] == "finetuned×2" and "finetuned" in names
+    folds = {path.name for path in (out / "parts" / "folds").glob("finetuned*")}
+    assert any("number-1" in name for name in folds) and any("number" not in n for n in folds)
+    (averaged,) = feature_runs_of(RunDirectory(out))
+    networks = feature_runs_of(averaged)
+    assert len(networks) == 2
+    assert len({one.manifest().weights for one in networks}) == 2, "two seeds"
+    texts = [example.text for example in examples[:4]]
+    first, second = (greffe.load(one.path).predict(texts) for one in networks)
+    for found, one, other in zip(greffe.load(out).predict(texts), first, second, strict=True):
+        scores = {
+            label: (probability * other.probabilities[label]) ** 0.5
+            for label, probability in one.probabilities.items()
+        }
+        total = sum(scores.values())
+        expected = {label: score / total for label, score in scores.items()}
+        assert found.probabilities == pytest.approx(expected, abs=1e-4)
 
 
 # --- what is chosen -------------------------------------------------------------------------------

@@ -61,8 +61,10 @@ def test_sentences_of_the_report_are_not_redefined(language: Language) -> None:
 def test_every_model_and_advice_has_its_words(language: Language, document: FitDocument) -> None:
     catalog = fit_catalog(language)
     known = {key for key in package_sentences("greffe.auto", language) if key.startswith("rung.")}
-    assert {f"rung.{name.replace('+', '_')}" for name in NAMES} == known
+    assert {f"rung.{name.replace('+', '_')}" for name in (*NAMES, "times")} == known
     assert len({rung_name(name, catalog) for name in NAMES}) == len(NAMES)
+    repeated = rung_name("finetuned+aux@other×3", catalog)
+    assert rung_name("finetuned+aux@other", catalog) in repeated and "3" in repeated
     sentences = advice_sentences(document, catalog)
     assert len(sentences) == 5
     assert all(sentence.endswith(".") and "{" not in sentence for sentence in sentences)

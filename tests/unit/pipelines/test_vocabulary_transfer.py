@@ -285,3 +285,23 @@ def test_a_smaller_vocabulary_says_how_much_it_saves() -> None:
     sizes = transfer_module._sizes(before, after)
     assert sizes == "the weights go from 388 MB to 29 MB, 359 MB saved"
     assert transfer_module._sizes(after, before) == "the weights go from 29 MB to 388 MB"
+
+
+def test_a_new_embedding_is_trained_at_the_full_rate(
+    text: Path, parent: RunDirectory, tmp_path: Path
+) -> None:
+    """A parent may have kept its embedding nearly as it was: that is no choice for a new one."""
+    slow = pretrain(
+        text,
+        tmp_path / "slow",
+        parent=parent,
+        budget="1steps",
+        changes=[*CHANGES, "train.embedding_rate=0.03"],
+    )
+    assert slow.recipe().train.embedding_rate == 0.03
+    new = vocabulary_transfer(text, tmp_path / "new", slow, budget="1steps")
+    assert new.recipe().train.embedding_rate == 1.0
+    given = vocabulary_transfer(
+        text, tmp_path / "given", slow, "train.embedding_rate=0.5", budget="1steps"
+    )
+    assert given.recipe().train.embedding_rate == 0.5

@@ -14,17 +14,16 @@ from greffe.model.heads.head import VocabularyHead, matrix_parameters
 from greffe.model.layers import activate, build_norm
 
 
-class MaskedTokenHead(HeadSpec):
-    """Vocabulary scores for a hidden token, with one layer before the matrix."""
+class LayerAndVocabulary(HeadSpec):
+    """Vocabulary scores, with one layer before the matrix."""
 
     by_piece: ClassVar[tuple[str, ...]] = ("weight", "bias")
-    kind: Literal["masked_token"] = "masked_token"
     tied: bool = True
     """Use the embedding as the matrix."""
 
     @classmethod
     def for_model(cls, model: ModelSpec) -> Self:
-        return cls(tied=model.tied)
+        return cls(tied=model.tied)  # type: ignore[call-arg]  # a kind has a default for it
 
     def build(self, model: ModelSpec, vocab: int) -> MaskedToken:
         return MaskedToken(model, vocab, tied=self.tied)
@@ -39,8 +38,14 @@ class MaskedTokenHead(HeadSpec):
         return vocab
 
 
+class MaskedTokenHead(LayerAndVocabulary):
+    """Vocabulary scores for a hidden token, from its own state."""
+
+    kind: Literal["masked_token"] = "masked_token"
+
+
 class MaskedToken(VocabularyHead):
-    """The token behind each mask."""
+    """A layer and its activation, a norm, the vocabulary."""
 
     def __init__(self, model: ModelSpec, vocab: int, *, tied: bool) -> None:
         super().__init__(model, vocab, tied=tied)

@@ -1,0 +1,143 @@
+"""Document: predict hidden tokens, and the words of a document's other half from this one's mean.
+
+The documents of a row are cut in two. Neither half sees the other, so that the mean of its hidden
+states has to say what the document is about, and how it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from greffe.config.bounds import Weight
+from greffe.config.components import Direction, HeadSpec
+from greffe.data.batches import Batch
+from greffe.data.tokenizer import Tokenizer
+from greffe.model.heads.document_words_head import DocumentWordsHead
+from greffe.model.heads.masked_token_head import MaskedTokenHead
+from greffe.model.model import Model
+from greffe.objectives.masking import Masker, MaskingSpec
+from greffe.objectives.objective import (
+    LanguageObjective,
+    LanguageSpec,
+    RowBatch,
+    read,
+    vocabulary_term,
+)
+
+Ids = npt.NDArray[np.int64]
+SHORTEST = 8
+"""Tokens of a document that is cut: halves of fewer say nothing."""
+
+
+class Document(MaskingSpec, LanguageSpec):
+    """Predict hidden tokens, and the words of a document's other half."""
+
+    directions: ClassVar[tuple[Direction, ...]] = ("bidirectional",)
+    kind: Literal["document"] = "document"
+    weight: Weight = 1.0
+    """Weight of the loss of the other half's words relative to the masked-token loss."""
+
+    @property
+    def predicted_fraction(self) -> float:
+        return self.ratio
+
+    def heads(self, *, tied: bool) -> dict[str, HeadSpec]:
+        return {
+            "masked_token": MaskedTokenHead(tied=tied),
+            "document_words": DocumentWordsHead(tied=tied),
+        }
+
+    def build(self, tokenizer: Tokenizer, *, tied: bool) -> DocumentObjective:
+        return DocumentObjective(self, tokenizer, tied=tied)
+
+
+class DocumentObjective(LanguageObjective):
+    """Halves are documents of their own in attention; positions go on from one to the other."""
+
+    def __init__(self, spec: Document, tokenizer: Tokenizer, *, tied: bool) -> None:
+        super().__init__(spec, tokenizer, tied=tied)
+        self.weight = spec.weight
+        self.masker = Masker(spec, tokenizer)
+        self.is_special = np.isin(np.arange(tokenizer.size), tokenizer.specials)
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        return {"masked_token": 1.0, "document_words": self.weight}
+
+    def prepare(self, rows: RowBatch) -> Batch:
+        packed = rows.packed
+        halves = np.empty_like(packed.ids)  # [B, T] number of each token's half in the batch
+        words, word_halves, count = list[Ids](), list[Ids](), 0
+        for row, random in enumerate(rows.streams):
+            ids, length = packed.ids[row], int(packed.lengths[row])
+            starts = np.flatnonzero(np.diff(packed.documents[row, :length], prepend=-1))
+            for start, stop in zip(starts, [*starts[1:], length], strict=True):
+                halves[row, start:stop] = count
+                size = int(stop - start)
+                if size < SHORTEST:
+                    count += 1
+                    continue
+                cut = start + int(random.integers(size // 4, 3 * size // 4 + 1))
+                halves[row, cut:stop] = count + 1
+                for half, other in ((count, ids[cut:stop]), (count + 1, ids[start:cut])):
+                    found = np.unique(other[~self.is_special[other]])
+                    words.append(found)
+                    word_halves.append(np.full(len(found), half))
+                count += 2
+            halves[row, length:] = count  # padding
+            count += length < len(ids)
+        ids, indices, targets = self.masker.hide_rows(packed.ids, rows.streams)
+        flat = np.concatenate(words) if words else np.empty(0, np.int64)
+        of_half = np.concatenate(word_halves) if words else np.empty(0, np.int64)
+        is_short = bool((packed.lengths < packed.ids.shape[1]).any())
+        return Batch(
+            ids=torch.from_numpy(ids),
+            counts={"masked_token": len(targets), "document_words": len(flat)},
+            lengths=torch.from_numpy(packed.lengths) if is_short else None,
+            documents=torch.from_numpy(halves),
+            positions=torch.from_numpy(packed.positions),
+            targets=torch.from_numpy(targets),
+            indices=torch.from_numpy(indices),
+            words=torch.from_numpy(flat),
+            word_documents=torch.from_numpy(of_half),
+            tokens=int(packed.lengths.sum()),
+            target_bytes={"masked_token": self.count_bytes(targets)},
+        )
+
+    def loss(self, model: Model, batch: Batch) -> dict[str, Tensor]:
+        assert batch.documents is not None
+        hidden = read(model, batch, causal=False)
+        return {
+            "masked_token": vocabulary_term(
+                model, "masked_token", batch, causal=False, hidden=hidden
+            ),
+            "document_words": _words_term(model, batch, hidden),
+        }
+
+
+def _words_term(model: Model, batch: Batch, hidden: Tensor) -> Tensor:
+    """Return the summed cross-entropy of the words of the other halves.
+
+    A half has many words and one row of logits: they are few enough to be held.
+    """
+    assert batch.documents is not None
+    assert batch.words is not None and batch.word_documents is not None
+    halves = int(batch.documents.max()) + 1
+    flat = batch.documents.flatten()
+    sums = hidden.new_zeros((halves, hidden.shape[-1]), dtype=torch.float32)
+    sums = sums.index_add(0, flat, hidden.flatten(0, 1).float())
+    sizes = torch.bincount(flat, minlength=halves).clamp(min=1)
+    head = model.vocabulary_head("document_words")
+    weight, bias = head.decoder(model.base.embedding.weight)
+    features = head.features(sums / sizes[:, None])
+    logits = features.float() @ weight.t() + bias  # [halves, vocab]
+    counts = torch.bincount(batch.word_documents, minlength=halves)
+    return (logits.logsumexp(dim=1) * counts).sum() - logits[
+        batch.word_documents, batch.words
+    ].sum()
