@@ -77,7 +77,7 @@ class TriedModel(ABC):
 
 @dataclass
 class LinearModel(TriedModel):
-    """TF-IDF and logistic regression; optionally with auxiliary data and further features."""
+    """Logistic regression on TF-IDF, a base's features or both; optionally with auxiliary data."""
 
     name: str
     computing: Computing
@@ -85,6 +85,7 @@ class LinearModel(TriedModel):
     base: RunDirectory | None = None
     cache: FeatureCache | None = None
     latent: LatentSemantics | None = None
+    tfidf: bool = True
 
     def held_out_probabilities(
         self, train: list[Example], tested: list[Example], labels: list[str], seed: int
@@ -93,7 +94,7 @@ class LinearModel(TriedModel):
             classifier = fit_linear(
                 train,
                 labels,
-                tfidf=True,
+                tfidf=self.tfidf,
                 base=self.cache,
                 auxiliary=self.auxiliary.auxiliary if self.auxiliary else None,
                 latent=self.latent,
@@ -107,6 +108,7 @@ class LinearModel(TriedModel):
             Tables(data=data.examples, aux_data=tables),
             Output(out=out, overwrite=True),
             parent=self.base,
+            tfidf=self.tfidf,
             latent=self.latent,
             seed=seed,
             computing=self.computing,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -210,10 +210,12 @@ def _try_base(
     suffix: str = "",
     which: str = "",
 ) -> None:
-    """Try a base's features in a linear model, then the base itself."""
-    name = _with_aux(f"stacked{suffix}", inputs) + which
+    """Try a base's features alone and beside TF-IDF, then the base itself."""
     cache = FeatureCache(BaseReader.of(base, inputs.computing))
-    search.attempt(LinearModel(name, inputs.computing, inputs.auxiliary_or_none, base, cache))
+    alone = LinearModel(f"features{suffix}{which}", inputs.computing, None, base, cache)
+    search.attempt(replace(alone, tfidf=False))
+    name = _with_aux(f"stacked{suffix}", inputs) + which
+    search.attempt(replace(alone, name=name, auxiliary=inputs.auxiliary_or_none))
     _try_network(search, inputs, base, parts, suffix, which)
 
 

@@ -66,7 +66,7 @@ def test_a_fit_from_a_base(
     made = greffe.fit(examples, out, base=base.path, budget="10m", changes=ONE_THREAD)
     document = document_of(out)
     names = [rung.name for rung in document.rungs]
-    assert names[:4] == ["majority", "tfidf", "stacked", "finetuned"]
+    assert names[:5] == ["majority", "tfidf", "features", "stacked", "finetuned"]
     assert document.rungs[0].accuracy.mean == 0.5 and document.rungs[0].over is None
     assert [rung.over is not None for rung in document.rungs[1:]] == [True] * (len(names) - 1)
     assert set(document.chosen) <= set(names) and document.final in document.rungs
@@ -143,8 +143,8 @@ def test_auxiliary_labels_take_part(
     tables = [reviews(12, seed=7)]
     greffe.fit(examples, out, base=base, aux_data=tables, changes=ONE_THREAD)
     document = document_of(out)
-    assert [rung.name for rung in document.rungs][:5] == [
-        *("majority", "tfidf", "tfidf+aux", "stacked+aux", "finetuned+aux")
+    assert [rung.name for rung in document.rungs][:6] == [
+        *("majority", "tfidf", "tfidf+aux", "features", "stacked+aux", "finetuned+aux")
     ]
     assert document.auxiliary == 12 and [one.name for one in document.stages] == ["intermediate"]
     assert "auxiliary" not in document.advice

@@ -33,6 +33,7 @@ NAMES = (
         for kind in ("tfidf", "stacked", "finetuned")
         for suffix in ("", "+aux", "+text", "+text+aux")
     ),
+    *("features", "features+text"),
     *("ensemble", *get_args(Stage.model_fields["name"].annotation)),
 )
 
