@@ -29,6 +29,7 @@ STEPS = 20
 AUXILIARY_EPOCHS = 1
 AUXILIARY_BATCH = 16  # 1,946 texts are few steps with the recipe's 32
 AUXILIARY_RATE = 10  # of the embedding; chosen on the training and validation reviews
+AUXILIARY_SOUP = 3  # a single training on auxiliary labels varies by a point and a half
 REGISTER_STEPS = 80
 PROMPT = "Bonjour les"
 MASKED = "Ce roman est vraiment <mask>."
@@ -102,6 +103,7 @@ def _run_steps(folder: Path, overwrite: bool, computing: Computing) -> str:
         output=Output(out=folder / AUXILIARY_FOLDER, overwrite=overwrite, resume=not overwrite),
         recipe="intermediate",
         budget=f"{AUXILIARY_EPOCHS}epochs",
+        soup=AUXILIARY_SOUP,
         changes=[f"train.batch={AUXILIARY_BATCH}", f"train.embedding_rate={AUXILIARY_RATE}"],
         device=device,
         precision=precision,

@@ -6,7 +6,8 @@ states has to say what the document is about, and how it is written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from torch import Tensor
 from greffe.config.bounds import Weight
 from greffe.config.components import Direction, HeadSpec
 from greffe.data.batches import Batch
+from greffe.data.shards import PackedRows
 from greffe.data.tokenizer import Tokenizer
 from greffe.model.heads.document_words_head import DocumentWordsHead
 from greffe.model.heads.masked_token_head import MaskedTokenHead
@@ -72,40 +74,19 @@ class DocumentObjective(LanguageObjective):
 
     def prepare(self, rows: RowBatch) -> Batch:
         packed = rows.packed
-        halves = np.empty_like(packed.ids)  # [B, T] number of each token's half in the batch
-        words, word_halves, count = list[Ids](), list[Ids](), 0
-        for row, random in enumerate(rows.streams):
-            ids, length = packed.ids[row], int(packed.lengths[row])
-            starts = np.flatnonzero(np.diff(packed.documents[row, :length], prepend=-1))
-            for start, stop in zip(starts, [*starts[1:], length], strict=True):
-                halves[row, start:stop] = count
-                size = int(stop - start)
-                if size < SHORTEST:
-                    count += 1
-                    continue
-                cut = start + int(random.integers(size // 4, 3 * size // 4 + 1))
-                halves[row, cut:stop] = count + 1
-                for half, other in ((count, ids[cut:stop]), (count + 1, ids[start:cut])):
-                    found = np.unique(other[~self.is_special[other]])
-                    words.append(found)
-                    word_halves.append(np.full(len(found), half))
-                count += 2
-            halves[row, length:] = count  # padding
-            count += length < len(ids)
+        halves, words, word_halves = self._cut(packed, rows.streams)
         ids, indices, targets = self.masker.hide_rows(packed.ids, rows.streams)
-        flat = np.concatenate(words) if words else np.empty(0, np.int64)
-        of_half = np.concatenate(word_halves) if words else np.empty(0, np.int64)
-        is_short = bool((packed.lengths < packed.ids.shape[1]).any())
+        is_padded = bool((packed.lengths < packed.ids.shape[1]).any())
         return Batch(
             ids=torch.from_numpy(ids),
-            counts={"masked_token": len(targets), "document_words": len(flat)},
-            lengths=torch.from_numpy(packed.lengths) if is_short else None,
+            counts={"masked_token": len(targets), "document_words": len(words)},
+            lengths=torch.from_numpy(packed.lengths) if is_padded else None,
             documents=torch.from_numpy(halves),
             positions=torch.from_numpy(packed.positions),
             targets=torch.from_numpy(targets),
             indices=torch.from_numpy(indices),
-            words=torch.from_numpy(flat),
-            word_documents=torch.from_numpy(of_half),
+            words=torch.from_numpy(words),
+            word_documents=torch.from_numpy(word_halves),
             tokens=int(packed.lengths.sum()),
             target_bytes={"masked_token": self.count_bytes(targets)},
         )
@@ -119,6 +100,42 @@ class DocumentObjective(LanguageObjective):
             ),
             "document_words": _words_term(model, batch, hidden),
         }
+
+    def _cut(
+        self, packed: PackedRows, streams: Sequence[np.random.Generator]
+    ) -> tuple[Ids, Ids, Ids]:
+        """Cut the documents of all rows in two, at a random place in their middle half.
+
+        Return the number of each token's half in the batch [B, T], and which words [W] each half is
+        to predict [W]: those of the other half, each once. Short documents stay whole.
+        """
+        halves = np.empty_like(packed.ids)
+        found: list[tuple[int, Ids]] = []
+        count = 0
+        for ids, documents, length, row, random in zip(
+            packed.ids, packed.documents, packed.lengths, halves, streams, strict=True
+        ):
+            starts = np.flatnonzero(np.diff(documents[:length], prepend=-1))
+            for start, stop in pairwise([*starts, length]):
+                row[start:stop] = count
+                size = stop - start
+                if size >= SHORTEST:
+                    cut = start + int(random.integers(size // 4, 3 * size // 4 + 1))
+                    found += [(count, self._words(ids[cut:stop]))]
+                    count += 1
+                    row[cut:stop] = count
+                    found += [(count, self._words(ids[start:cut]))]
+                count += 1
+            row[length:] = count  # padding is one more
+            count += 1
+        none = np.empty(0, np.int64)
+        words = [none, *(words for _, words in found)]
+        numbers = [none, *(np.full(len(words), half) for half, words in found)]
+        return halves, np.concatenate(words), np.concatenate(numbers)
+
+    def _words(self, ids: Ids) -> Ids:
+        words: Ids = np.unique(ids[~self.is_special[ids]])
+        return words
 
 
 def _words_term(model: Model, batch: Batch, hidden: Tensor) -> Tensor:
