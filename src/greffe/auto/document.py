@@ -68,6 +68,8 @@ class FitDocument(Spec):
     """The models of the final ensemble, or the only one."""
     expected: Estimate
     """Accuracy to expect on new texts, corrected for the choice among several models."""
+    over_tfidf: Estimate | None
+    """Cross-validated accuracy of the final model minus that of TF-IDF; None if it is TF-IDF."""
     doubling: Estimate | None
     """What the last doubling of the labels brought TF-IDF."""
     advice: list[str]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from greffe import __version__
 from greffe.auto.document import OTHER, TIMES, FitDocument, Rung, Stage
+from greffe.evaluation.intervals import Estimate
 from greffe.report.blocks import Prose, Section, figure, section
 from greffe.report.build import HTML_FILE, MARKDOWN_FILE
 from greffe.report.catalog import Catalog, load_catalog
@@ -61,9 +62,11 @@ def fit_sentences(document: FitDocument, catalog: Catalog) -> list[str]:
             models=names,
         )
     ]
+    if (gain := document.over_tfidf) is not None:
+        sentences.append(_gain_sentence("final", "tfidf", gain, catalog))
     for rung in document.rungs[1:]:
         if rung.gain is not None and rung.over is not None:
-            sentences.append(_gain_sentence(rung, catalog))
+            sentences.append(_gain_sentence(rung.name, rung.over, rung.gain, catalog))
     for name, seconds in document.skipped.items():
         named = _capitalized(rung_name(name, catalog))
         sentences.append(catalog("fit.skipped", name=named, time=catalog.duration(seconds)))
@@ -72,14 +75,12 @@ def fit_sentences(document: FitDocument, catalog: Catalog) -> list[str]:
     return [*sentences, *document.findings]
 
 
-def _gain_sentence(rung: Rung, catalog: Catalog) -> str:
-    assert rung.gain is not None and rung.over is not None
-    gain = rung.gain
+def _gain_sentence(name: str, over: str, gain: Estimate, catalog: Catalog) -> str:
     kind = "up" if gain.low > 0 else "down" if gain.high < 0 else "same"
     return catalog(
         f"fit.gain.{kind}",
-        name=_capitalized(rung_name(rung.name, catalog)),
-        over=rung_name(rung.over, catalog),
+        name=_capitalized(rung_name(name, catalog)),
+        over=rung_name(over, catalog),
         gain=catalog.counted_points(gain.mean, signed=True),
         interval=catalog.interval_points(gain.low, gain.high, signed=True),
     )

@@ -49,6 +49,7 @@ def describe_search(
         skipped=search.skipped,
         chosen=list(choice.members),
         expected=choice.expected,
+        over_tfidf=_over_tfidf(search, choice),
         doubling=_doubling(search, data, inputs.seed),
         advice=[],
         findings=findings,
@@ -84,6 +85,15 @@ def _ladder(search: Search, choice: Choice, finals: Mapping[str, RunDirectory]) 
         size = sum(folder_size(run) for run in finals.values())
         add("ensemble", search.by_text(joined), seconds, size=size)
     return rungs
+
+
+def _over_tfidf(search: Search, choice: Choice) -> Estimate | None:
+    """Return what the chosen models gain over TF-IDF on your labels alone."""
+    if choice.members == (TFIDF,):
+        return None
+    chosen = join([search.tried[name].predictions for name in choice.members])
+    tfidf = search.tried[TFIDF].predictions.probabilities
+    return gain_of(search.by_text(chosen), search.by_text(tfidf))
 
 
 def _doubling(search: Search, data: Labelled, seed: int) -> Estimate | None:

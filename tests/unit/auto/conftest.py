@@ -67,6 +67,7 @@ def document() -> FitDocument:
         skipped={"finetuned+aux": 2700.0},
         chosen=["tfidf", "finetuned"],
         expected=estimate(0.82),
+        over_tfidf=estimate(0.05),
         doubling=estimate(0.03),
         advice=["labels", "auxiliary", "text", "time", "base"],
         findings=["54 of 2,000 texts are in <both> parts."],

@@ -74,6 +74,7 @@ def test_a_fit_from_a_base(
     assert document.expected.mean <= document.final.accuracy.mean + 1e-9
     assert document.texts == 24 and document.folds == 2 and document.repeats == 1
     assert document.doubling is None and document.advice[-1] == "base"
+    assert (document.over_tfidf is None) == (document.chosen == ["tfidf"])
     html = (out / "report.html").read_text("utf-8")
     assert "What each part was worth" in html and (out / "report.md").is_file()
     assert not (out / "parts" / "final").exists() and not (out / "parts" / "fold").exists()

@@ -62,7 +62,7 @@ def test_sentences_of_the_report_are_not_redefined(language: Language) -> None:
 def test_every_model_and_advice_has_its_words(language: Language, document: FitDocument) -> None:
     catalog = fit_catalog(language)
     known = {key for key in package_sentences("greffe.auto", language) if key.startswith("rung.")}
-    assert {f"rung.{name.replace('+', '_')}" for name in (*NAMES, "times")} == known
+    assert {f"rung.{name.replace('+', '_')}" for name in (*NAMES, "times", "final")} == known
     assert len({rung_name(name, catalog) for name in NAMES}) == len(NAMES)
     repeated = rung_name("finetuned+aux@other×3", catalog)
     assert rung_name("finetuned+aux@other", catalog) in repeated and "3" in repeated
@@ -108,7 +108,8 @@ def test_gains_are_told_by_their_interval(
         document.rungs[0],
         Rung(name="tfidf", accuracy=estimate(0.8), over="majority", gain=gain, seconds=1.0),
     ]
-    found = document.model_copy(update={"rungs": rungs, "chosen": ["tfidf"], "skipped": {}})
+    alone = {"chosen": ["tfidf"], "over_tfidf": None}
+    found = document.model_copy(update={"rungs": rungs, "skipped": {}, **alone})
     expected = catalog(
         f"fit.gain.{kind}",
         name=rung_name("tfidf", catalog),
@@ -123,6 +124,7 @@ def test_sentences_say_what_was_expected_skipped_kept_and_found(document: FitDoc
     catalog = fit_catalog("en")
     sentences = fit_sentences(document, catalog)
     assert "82.0%" in sentences[0] and "TF-IDF and the fine-tuned base" in sentences[0]
+    assert sentences[1].startswith("This classifier: +5.0") and "over TF-IDF" in sentences[1]
     assert sum("was not tried" in sentence for sentence in sentences) == 1
     assert sentences[-1] == document.findings[0]
     assert catalog("fit.simplest") not in sentences
