@@ -11,8 +11,8 @@ from greffe.auto.choice import Choice, OutOfFold, accuracy_of, gain_of, join
 from greffe.auto.cross_validate import FOLDS
 from greffe.auto.document import FitDocument, Rung
 from greffe.auto.models import Labelled
-from greffe.auto.preparing import folder_size
 from greffe.auto.search import TFIDF, Inputs, Search
+from greffe.baselines.linear_runs import prediction_files
 from greffe.data.text import find_sources
 from greffe.evaluation.intervals import Estimate
 from greffe.run import RunDirectory, this_moment
@@ -76,15 +76,20 @@ def _ladder(search: Search, choice: Choice, finals: Mapping[str, RunDirectory]) 
             best_name, best = name, by_text
 
     for name, tried in search.tried.items():
-        size = folder_size(finals[name]) if name in finals else None
+        size = _size(finals[name]) if name in finals else None
         by_text = search.by_text(tried.predictions.probabilities)
         add(name, by_text, tried.seconds, size=size, stopped_after=tried.stopped_after)
     if len(choice.members) > 1:
         joined = join([search.tried[name].predictions for name in choice.members])
         seconds = sum(search.tried[name].seconds for name in choice.members)
-        size = sum(folder_size(run) for run in finals.values())
+        size = sum(map(_size, finals.values()))
         add("ensemble", search.by_text(joined), seconds, size=size)
     return rungs
+
+
+def _size(run: RunDirectory) -> int:
+    """Return the bytes of the files that a run predicts with, its own runs included."""
+    return sum((run.path / name).stat().st_size for name in prediction_files(run.path))
 
 
 def _over_tfidf(search: Search, choice: Choice) -> Estimate | None:

@@ -242,6 +242,8 @@ def test_with_the_time_that_is_left_the_best_network_is_repeated(
     (averaged,) = feature_runs_of(RunDirectory(out))
     networks = feature_runs_of(averaged)
     assert len(networks) == 2
+    size = document_of(out).final.size
+    assert size is not None and size > sum(one.weights_path.stat().st_size for one in networks)
     assert len({one.manifest().weights for one in networks}) == 2, "two seeds"
     texts = [example.text for example in examples[:4]]
     first, second = (greffe.load(one.path).predict(texts) for one in networks)
