@@ -42,6 +42,8 @@ MOST_BEFORE_TEXT = 0.3
 """Of the time left: the most that a network without the text may take before the pretraining."""
 MOST_AUXILIARY = 0.4
 """Of the time left: the most that the auxiliary labels of one network may take."""
+MOST_LINEAR = 0.15
+"""Of the time left: the most that one more linear model with auxiliary labels may take."""
 LEAST_AUXILIARY = 0.05
 """Of the auxiliary texts: fewer are not worth a network."""
 MOST_REPEATS = 5
@@ -142,7 +144,7 @@ def search_models(search: Search, inputs: Inputs, parts: Path) -> None:
     latent = _analyse(search, inputs)
     if latent is not None:
         name = _with_aux(TFIDF + TEXT, inputs)
-        search.attempt(LinearModel(name, inputs.computing, aux, latent=latent))
+        _try_linear(search, LinearModel(name, inputs.computing, aux, latent=latent))
     if inputs.unlabelled:
         _try_with_text(search, inputs, parts)
     elif inputs.base is not None:
@@ -202,6 +204,15 @@ def _with_aux(name: str, inputs: Inputs) -> str:
     return name + AUX if inputs.has_auxiliary else name
 
 
+def _try_linear(search: Search, model: LinearModel) -> None:
+    """Try a linear model; many auxiliary texts must not take the time of the networks."""
+    before = search.tried.get(TFIDF + AUX)
+    if before is not None and before.seconds > MOST_LINEAR * search.cross_validation.clock.left:
+        search.skip(model.name, before.seconds)
+    else:
+        search.attempt(model)
+
+
 def _try_base(
     search: Search,
     inputs: Inputs,
@@ -215,7 +226,7 @@ def _try_base(
     alone = LinearModel(f"features{suffix}{which}", inputs.computing, None, base, cache)
     search.attempt(replace(alone, tfidf=False))
     name = _with_aux(f"stacked{suffix}", inputs) + which
-    search.attempt(replace(alone, name=name, auxiliary=inputs.auxiliary_or_none))
+    _try_linear(search, replace(alone, name=name, auxiliary=inputs.auxiliary_or_none))
     _try_network(search, inputs, base, parts, suffix, which)
 
 
