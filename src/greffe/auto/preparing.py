@@ -14,7 +14,7 @@ from greffe.config.spans import Span
 from greffe.data.tables import Example
 from greffe.data.text import estimated_bytes, find_sources
 from greffe.pipelines.finetune_recipe import Start
-from greffe.pipelines.intermediate import finetune_intermediate
+from greffe.pipelines.intermediate import finetune_intermediate, mix
 from greffe.pipelines.pretrain import pretrain
 from greffe.pipelines.sources import open_base
 from greffe.progress import notice
@@ -96,8 +96,8 @@ def pretrain_base(
 
 
 def auxiliary_seconds(base: RunDirectory, tables: Sequence[list[Example]]) -> float:
-    """Return about how long one epoch of the auxiliary labels takes."""
-    texts = [each.text for table in tables for each in table]
+    """Return about how long one epoch of the auxiliary labels takes, after their balancing."""
+    texts = [each.text for each in mix(tables, seed=0)]
     return training_seconds(base.recipe().model, texts, epochs=1)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from greffe.auto.preparing import choose_bases, folder_size
+from greffe.auto.preparing import auxiliary_seconds, choose_bases, folder_size
 from greffe.data.tables import Example
 from greffe.errors import GreffeError
 from greffe.run import RunDirectory
@@ -35,3 +35,16 @@ def test_the_size_is_that_of_the_runs_own_files(fresh_run: Callable[..., RunDire
     (run.path / "parts").mkdir()
     (run.path / "parts" / "more").write_bytes(b"x" * 100)
     assert folder_size(run) == size
+
+
+def test_texts_that_balancing_leaves_out_take_no_time(
+    fresh_run: Callable[..., RunDirectory],
+) -> None:
+    base = fresh_run("base")
+    negative, positive = ([Example("Un livre", label)] * 100 for label in ("a", "b"))
+    balanced = auxiliary_seconds(base, [[*negative, *positive]])
+    assert balanced > 0
+    more = auxiliary_seconds(base, [[*negative, *positive * 2]])
+    assert more == pytest.approx(1.5 * balanced)
+    most = auxiliary_seconds(base, [[*negative, *positive * 20]])
+    assert most == pytest.approx(1.75 * balanced), "two and a half positive texts to a negative one"
