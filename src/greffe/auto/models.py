@@ -202,9 +202,6 @@ class Repeated(TriedModel):
         ]
         return ensemble(runs, Output(out=out, overwrite=True))
 
-    def estimated_seconds(self, texts: Sequence[str]) -> float:
-        return sum(each.estimated_seconds(texts) for each in self.networks)
-
 
 def training_seconds(model: ModelSpec, texts: Sequence[str], epochs: float) -> float:
     """Return about how long a network of this shape trains on texts."""

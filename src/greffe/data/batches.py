@@ -42,6 +42,8 @@ class Batch:
     """[W] token ids that are predicted from a whole document."""
     word_documents: Tensor | None = None
     """[W] number of each word's document, as in `documents`."""
+    document_tokens: Tensor | None = None
+    """[D] tokens of each of these documents, which are numbered through all rows."""
     tokens: int = 0
     """Number of tokens without padding."""
     target_bytes: dict[str, int] = field(default_factory=dict)

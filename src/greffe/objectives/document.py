@@ -87,6 +87,7 @@ class DocumentObjective(LanguageObjective):
             indices=torch.from_numpy(indices),
             words=torch.from_numpy(words),
             word_documents=torch.from_numpy(word_halves),
+            document_tokens=torch.from_numpy(np.bincount(halves.reshape(-1))),
             tokens=int(packed.lengths.sum()),
             target_bytes={"masked_token": self.count_bytes(targets)},
         )
@@ -143,18 +144,16 @@ def _words_term(model: Model, batch: Batch, hidden: Tensor) -> Tensor:
 
     A half has many words and one row of logits: they are few enough to be held.
     """
-    assert batch.documents is not None
+    assert batch.documents is not None and batch.document_tokens is not None
     assert batch.words is not None and batch.word_documents is not None
-    halves = int(batch.documents.max()) + 1
+    sizes = batch.document_tokens  # [halves]
     flat = batch.documents.flatten()
-    sums = hidden.new_zeros((halves, hidden.shape[-1]), dtype=torch.float32)
+    sums = hidden.new_zeros((len(sizes), hidden.shape[-1]), dtype=torch.float32)
     sums = sums.index_add(0, flat, hidden.flatten(0, 1).float())
-    sizes = torch.bincount(flat, minlength=halves).clamp(min=1)
     head = model.vocabulary_head("document_words")
     weight, bias = head.decoder(model.base.embedding.weight)
-    features = head.features(sums / sizes[:, None])
+    features = head.features(sums / sizes.clamp(min=1)[:, None])
     logits = features.float() @ weight.t() + bias  # [halves, vocab]
-    counts = torch.bincount(batch.word_documents, minlength=halves)
-    return (logits.logsumexp(dim=1) * counts).sum() - logits[
-        batch.word_documents, batch.words
-    ].sum()
+    # The cross-entropy of each word [W].
+    totals = logits.logsumexp(dim=1)[batch.word_documents]
+    return (totals - logits[batch.word_documents, batch.words]).sum()
